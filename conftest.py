@@ -63,8 +63,6 @@ _pages = Sybil(
 )
 _FACE = [
     "sag_retrieval/api.py",
-    "sag_retrieval/opened.py",
-    "sag_retrieval/reporting.py",
     "sag_retrieval/core/public.py",
     "sag_retrieval/release/releases.py",
     "sag_retrieval/search/result.py",

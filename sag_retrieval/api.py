@@ -1,25 +1,39 @@
 """The public class `Release`: search, ask, report, and read tables of an opened release."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sag_retrieval.ask.options import SearchFunction
-from sag_retrieval.core.errors import QueryError, ReleaseError, shown
+from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.public import public
-from sag_retrieval.core.settings import load_settings
+from sag_retrieval.core.settings import OFFLINE, Settings, load_settings
 from sag_retrieval.core.telemetry import span
-from sag_retrieval.models.open import open_embedder
-from sag_retrieval.release.manifest import Verify
-from sag_retrieval.release.reader import open_reader
+from sag_retrieval.models.open import open_chat, open_embedder
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.notebook import render_html
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.manifest import Manifest, Verify
+from sag_retrieval.release.reader import Reader, open_reader
+from sag_retrieval.release.sandbox_results import SqlResult
+from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.vector_tables import VectorMode
-from sag_retrieval.reporting import ReportingRelease
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
-from sag_retrieval.search.lookup import CANDIDATES, SegmentSpec, join_segments
+from sag_retrieval.search.lookup import (
+    CANDIDATES,
+    ChunkResult,
+    DocumentResult,
+    SegmentSpec,
+    chunk_by_id,
+    document_by_id,
+    join_segments,
+)
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
@@ -35,6 +49,15 @@ if TYPE_CHECKING:
     from sag_retrieval.search.options import SearchOptions
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
+    import pandas as pd
+
+    from sag_retrieval.llm_writing.themes import Themes
+    from sag_retrieval.llm_writing.written import WritingPlan
+    from sag_retrieval.reports.options import ReportOptions
+    from sag_retrieval.reports.report import Report
+    from sag_retrieval.search.methods.tiers.options import TiersOptions
+    from sag_retrieval.search.methods.tiers.result import TiersResult
+    from sag_retrieval.search.methods.tiers.retrieval import Conversation
 
 
 def open_release(
@@ -74,8 +97,223 @@ def open_release(
 
 
 @public
-class Release(ReportingRelease):
+class Release:
     """An opened release. Threads can share it, and many processes can open the same one."""
+
+    def __init__(self, reader: Reader, settings: Settings) -> None:
+        """Keep an opened release and the settings that name the language model."""
+        self._held = reader
+        self._settings = settings
+        self._is_closed = False
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ReleaseError("this release is closed; open it again with open_release()")
+
+    @property
+    def _reader(self) -> Reader:
+        self._check_open()
+        return self._held
+
+    @property
+    def release_id(self) -> str:
+        """Its id, a hash of its content."""
+        return self.manifest.release_id
+
+    @property
+    def manifest(self) -> Manifest:
+        """Its manifest: counts, embedder, hashes, checks."""
+        return self._held.manifest
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._held.folder
+
+    @property
+    def index(self) -> Index:
+        """Rows, arrays and embedder, for your own ranking."""
+        return self._reader.index
+
+    @cached_property
+    def chat(self) -> ChatModel | None:
+        """The language model of the settings; None for `offline`."""
+        return open_chat(self._settings)
+
+    @property
+    def tables(self) -> dict[str, int]:
+        """Number of rows of each table, by name.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> sorted(release.tables)[:4]
+            ['calls', 'chunk_keys', 'chunks', 'documents']
+
+        """
+        return {name: self.manifest.counts[name] for name in TABLES if name in self.manifest.counts}
+
+    def table(self, name: str) -> "pd.DataFrame":
+        """Read a table of the release (docs/release-format.md) as a DataFrame, in the release's order.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> len(release.table("events")) == release.tables["events"]
+            True
+
+        Args:
+            name: One of `release.tables`.
+
+        Raises:
+            QueryError: If the release has no table of this name.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        reader = self._reader
+        if not isinstance(name, str) or name not in self.tables:
+            raise QueryError(f"table {shown(name)} is none of {', '.join(self.tables)}{nearest(name, self.tables)}")
+        frame: pd.DataFrame = reader.index.rows[name].to_pandas()
+        return frame
+
+    def sql(self, query: str) -> SqlResult:
+        """Run one SELECT over the release's tables, read-only and bounded like a filter.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> release.sql("SELECT language, count(*) AS n FROM documents GROUP BY language ORDER BY language").columns
+            ('language', 'n')
+
+        Args:
+            query: A SELECT over the tables and functions that docs/algorithm/filters.md lists.
+
+        Returns:
+            The rows: at most a million, within five seconds and a gigabyte.
+
+        Raises:
+            FilterError: If it is refused, invalid, or exceeds these limits.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        return SqlResult(query, self._reader.sandbox.select(query))
+
+    def document(self, document_id: str) -> DocumentResult:
+        """Read a document: its text, metadata, and the ids of its chunks.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> release.document("kestrel-7-recall-2022.md").language
+            'en'
+
+        Args:
+            document_id: Its id, as in hits and tables.
+
+        Raises:
+            QueryError: If the release has no such document.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        return document_by_id(self.index, document_id)
+
+    def chunk(self, chunk_id: str) -> ChunkResult:
+        """Read a chunk: its text and position, its events and keys.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> hit = release.search("Who made the O-ring?")[0]
+            >>> release.chunk(hit.chunk_id).text == hit.text
+            True
+
+        Args:
+            chunk_id: Its id, as in hits and tables.
+
+        Raises:
+            QueryError: If the release has no such chunk.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        return chunk_by_id(self.index, chunk_id)
+
+    def retrieve(
+        self,
+        messages: "Conversation",
+        *,
+        sql: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        method: Literal["rag", "llm"] | None = None,
+        options: "TiersOptions | Mapping[str, Any] | None" = None,
+    ) -> "TiersResult":
+        """Find categories, events and documents for the last turn of a conversation, until they suffice.
+
+        The question is rewritten with what it refers to: by the language model, or by rule where there is none.
+
+        Examples:
+            >>> release = open_release()
+            >>> talk = [
+            ...     {"role": "user", "content": "Who made the O-ring of the Kestrel 7?"},
+            ...     {"role": "assistant", "content": "Marlow Seals."},
+            ...     {"role": "user", "content": "Where is its factory?"},
+            ... ]
+            >>> found = release.retrieve(talk, where={"language": "en"})
+            >>> found.rewritten_query
+            'Where is its factory? (Marlow Seals, ...)'
+            >>> len(found.items), found.items[0].document_id
+            (5, ...)
+
+        Args:
+            messages: A question, or the turns of a conversation; the last one is the user's question.
+            sql: Restriction: a SELECT of ids, or a condition.
+            where: Restriction, as conditions.
+            method: `rag` chooses rows by vectors, `llm` by the language model, or by vectors where there is none;
+                None: that of the options, which is `rag`.
+            options: Which tiers are searched, how many rows, and what the categories are: an object, or names and
+                values.
+
+        Raises:
+            QueryError: If there is no question, or the last turn is not of the user.
+            RecordError: If a message has an unknown form.
+            SettingsError: If an option is unknown or out of bounds.
+            FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        from sag_retrieval.search.methods.tiers.retrieval import retrieve_tiers  # noqa: PLC0415  not needed for searching
+
+        reader = self._reader
+        allowed = None if sql is None and not where else reader.sandbox.allowed(sql, where)
+        return retrieve_tiers(reader, messages, allowed, options, method=method, chat=self.chat)
+
+    def close(self) -> None:
+        """Release the read lock, so that the release can be pruned; closing twice is no error.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> release.close()
+            >>> release
+            Release('r...', 23 documents, 260 events, closed)
+
+        """
+        self._is_closed = True
+        self._held.close()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.tables.get(name, 0)} {name}" for name in ("documents", "events"))
+        return f"Release({self.release_id!r}, {counts}{', closed' if self._is_closed else ''})"
+
+    def _repr_html_(self) -> str:
+        return render_html(
+            "release", manifest=self.manifest, tables=self.tables, path=self.path, is_closed=self._is_closed
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def search(  # noqa: PLR0913  the search and its restrictions
         self,
@@ -256,7 +494,7 @@ class Release(ReportingRelease):
 
     def _context_under(self, sql: str | None, where: Mapping[str, Any] | None = None) -> "ReleaseContext":
         """What asking knows of the release, with the themes of the events that a restriction leaves."""
-        return replace(self._context, themes=partial(self.themes, sql=sql, where=where))
+        return replace(self._context, themes=partial(self._themes, sql=sql, where=where))
 
     def run(self, pipeline: "PipelineFile | Path | str", question: "str | Mapping[str, Any]") -> "RAGData":
         """Run a pipeline of RAGData stages, and keep what every stage made.
@@ -295,3 +533,132 @@ class Release(ReportingRelease):
         given = Resources(searcher=self.searcher, document=self.document, chat=chat, context=self._context_under)
         bound = bind_pipeline(chosen, given)
         return bound.run(migrate({"query": question} if isinstance(question, str) else question))
+
+    def report(  # noqa: PLR0913  what it is about, how, by what, and where to
+        self,
+        *,
+        sql: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        period: str = "",
+        title: str = "",
+        only_new: bool = False,
+        model: str = "",
+        out: Path | str | None = None,
+        options: "ReportOptions | Mapping[str, Any] | None" = None,
+    ) -> "Report":
+        """Write a report: events in themes, each statement cited, as a page, as Markdown and as tables.
+
+        With a language model it writes titles, summaries and findings; what its events do not support is left out.
+        Answers are kept in the home: the same report asks nothing again.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> report = release.report(period="2022..2023", title="Two years")
+            >>> report.page.name, report.markdown.name
+            ('report.html', 'report.md')
+
+        Args:
+            sql: Which events: a SELECT of ids, or a condition.
+            where: Which events, as conditions.
+            period: Which events by date: `2024`, `2024-03`, `2019..2021-06`, `last 7 days`, `this quarter`.
+            title: Its heading; empty: that of the options, else made of what it is about.
+            only_new: Only events that the last report of the same kind was not about.
+            model: The language model that writes, such as `openai:gpt-5-mini`, or `offline`; empty: SAG_CHAT_MODEL.
+            out: Folder for the files; below `home/reports` if not given.
+            options: Title, language, clustering, budget and level of detail: an object, or names and values.
+
+        Raises:
+            QueryError: If the period is none of these.
+            SettingsError: If an option or the model is unknown, or a value out of bounds.
+            FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+        from sag_retrieval.reports.report import make_report  # noqa: PLC0415  not needed for searching
+        from sag_retrieval.reports.scope import Scope  # noqa: PLC0415
+
+        reader, folder = self._reader, Path(out) if out else None
+        self._known_themes.clear()  # the report names them
+        chosen = build_options(ReportOptions, options, what="report")
+        chosen = replace(chosen, title=title) if title else chosen
+        scope = Scope(sql=sql, where=where, period=period, only_new=only_new)
+        with self._writer(model) as chat:
+            return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=chat)
+
+    def report_plan(
+        self,
+        *,
+        sql: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        period: str = "",
+        only_new: bool = False,
+        model: str = "",
+        options: "ReportOptions | Mapping[str, Any] | None" = None,
+    ) -> "WritingPlan":
+        """The calls and tokens that a model would take at most for a report; nothing is asked or written.
+
+        Arguments and errors are those of `report`.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> plan = open_release().report_plan(options={"max_calls": 4})
+            >>> plan.calls, plan.themes, plan.left_out > 0
+            (4, 3, True)
+
+        """
+        from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+        from sag_retrieval.reports.prepare import Definition, prepare_report  # noqa: PLC0415
+        from sag_retrieval.reports.scope import Scope  # noqa: PLC0415
+
+        chosen = build_options(ReportOptions, options, what="report")
+        definition = Definition(Scope(sql=sql, where=where, period=period, only_new=only_new), chosen)
+        made = prepare_report(self._reader, self._settings.home, definition)
+        with self._writer(model) as chat:
+            return made.writer().plan(chat)
+
+    def _themes(self, *, sql: str | None = None, where: Mapping[str, Any] | None = None) -> "Themes":
+        """The themes that a global question is asked of: those of the last report about everything, else made and kept.
+
+        Args:
+            sql: Which events: a SELECT of ids, or a condition.
+            where: Which events, as conditions.
+
+        Raises:
+            FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        from sag_retrieval.reports.themes import release_themes  # noqa: PLC0415  not needed for searching
+
+        asked = json.dumps([sql, where], sort_keys=True, default=str)
+        if asked not in self._known_themes:
+            self._known_themes[asked] = release_themes(self._reader, self._settings, sql, where)
+        return self._known_themes[asked]
+
+    @cached_property
+    def _known_themes(self) -> "dict[str, Themes]":
+        """Themes by restriction: many questions are asked of the same ones."""
+        return {}
+
+    @contextmanager
+    def _writer(self, model: str = "") -> Iterator[ChatModel | None]:
+        """The language model with the answers that the home keeps."""
+        settings = self._settings.model_copy(update={"chat_model": model}) if model else self._settings
+        if settings.chat_model == OFFLINE:
+            yield None
+            return
+        from sag_retrieval.models.open_cached import open_cached_chat  # noqa: PLC0415  most calls ask no model
+
+        with open_cached_chat(settings) as chat:
+            yield chat
+
+    @contextmanager
+    def _asked(self, mode: str) -> Iterator[ChatModel | None]:
+        """The language model of a mode; a global question, which asks about every theme, keeps its answers."""
+        if mode == "global":
+            with self._writer() as chat:
+                yield chat
+        else:
+            yield None if mode == "fast" else self.chat

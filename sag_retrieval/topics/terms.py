@@ -16,6 +16,8 @@ _LEAST, _SHARE = 3, 0.05
 _OWN: Final = 0.25
 """Share of the events with a topic that say a term which has to be in this topic."""
 _KEPT: Final = 10
+_PHRASE_CJK: Final = 4
+"""Characters of a Chinese phrase: two words of two, the usual length."""
 _NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ing|ly|self|selves)$")
 """Ends of English words that are rarely the first or the last word of a noun phrase."""
 _PLURAL: Final = re.compile(r"[^suiy']s$")
@@ -61,6 +63,11 @@ def distinctive_terms(texts: Sequence[str], words: TopicWords, topic: Rows) -> l
         order = sorted(scored, key=lambda phrase: (len(phrase) == 1, -scored[phrase], phrase))
         found.append([_commonest(forms[each]) for each in order[:_KEPT]])
     return found
+
+
+def is_phrase(term: str) -> bool:
+    """Whether a term is more than one noun: two words, or four Chinese characters."""
+    return " " in term or (is_cjk(term) and len(term) >= _PHRASE_CJK)
 
 
 def _commonest(forms: Counter[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Final, Protocol, cast
 from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.plugins import Registry
 from sag_retrieval.language.words import fold, is_cjk
+from sag_retrieval.topics.terms import is_phrase
 from sag_retrieval.topics.titles import fits, shorten
 
 JOINT: Final = " · "
@@ -79,7 +80,7 @@ def by_terms(topic: TopicContents) -> Iterator[str]:
 
 def _of_terms(terms: Sequence[str]) -> Iterator[str]:
     """Two phrases, one, then words; an English word alone is no title: a noun says little without its neighbour."""
-    phrases = [each for each in terms if " " in each or (is_cjk(each) and len(each) >= 4)]  # noqa: PLR2004  two words
+    phrases = [each for each in terms if is_phrase(each)]
     words = [each for each in terms if each not in phrases]
     for chosen in (phrases, words):
         for place, one in enumerate(chosen):

@@ -24,7 +24,7 @@ from sag_retrieval.clusters.groups import (
 )
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, nearest
-from sag_retrieval.topics.terms import distinctive_terms
+from sag_retrieval.topics.terms import distinctive_terms, is_phrase
 from sag_retrieval.topics.words import MANY_DOCUMENTS, SPREAD, TopicWords, topic_words
 
 
@@ -48,6 +48,9 @@ class Limits:
     """Events that make topics, spread evenly: Leiden takes seconds for them; the others join."""
     covered: float = 0.5
     """Share of the events below which topics give way to groups by keys: few events share few words, but names."""
+    named: float = 0.5
+    """Share of the topics that have a phrase among their terms, below which keys group the events: the words of a small
+    pile, or of talk, distinguish little."""
     parts: tuple[int, int] = (3, 40)
     """Fewest and most parts by which a long document is shown."""
     part: float = 0.02
@@ -67,8 +70,8 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
     """The topics of events as communities, without titles.
 
     One or two long documents are shown by their sections, in reading order. Otherwise events are grouped by the words
-    that they share (`method="topics"`); where these groups hold less than half of the events, by their keys. Every
-    other method groups by keys, as the options say.
+    that they share (`method="topics"`); where fewer than half of these groups have a phrase that distinguishes them, or
+    they hold less than half of the events, by their keys. Every other method groups by keys, as the options say.
 
     Source:
         docs/algorithm.md §reports.3.
@@ -81,7 +84,8 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
         return parts
     found = _by_words(events, options)
     shown = [each for each in found if len(each.members) >= _LIMITS.least]
-    if len(shown) >= _LIMITS.least and found.quality[0].coverage >= _LIMITS.covered:
+    named = sum(any(map(is_phrase, each.terms)) for each in shown)
+    if named >= max(_LIMITS.least, _LIMITS.named * len(shown)) and found.quality[0].coverage >= _LIMITS.covered:
         return found
     return build_communities(events, replace(options, method="leiden", levels=1))
 

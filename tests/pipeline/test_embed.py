@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sag_pipeline import embed
+from sag_pipeline.embed import embed
 from sag_pipeline.embed.embed import open_embedding
 from sag_pipeline.embed.new_vectors import NewVectors
 from sag_pipeline.jobs import run_ingest

@@ -1,17 +1,33 @@
 """Forms of English words by lemminflect's dictionary, of which only the entries of words that occur are read."""
 
 import gzip
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from lemminflect.codecs.InflectionLUCodec import InflectionLUCodec
-from lemminflect.codecs.LemmaLUCodec import LemmaLUCodec
-from lemminflect.codecs.OverridesCodec import OverridesCodec
-from lemminflect.config import infl_overrides_fn, inflection_lu_fn, lemma_lu_fn, lemma_overrides_fn
-from lemminflect.core.LexicalUtils import categoryToUPos, pennTagAlts
+
+class _NotSpacy:
+    """lemminflect imports spaCy where it is installed, to extend its tokens: a second that nothing here needs."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> None:
+        """Refuse spaCy, and leave every other module to the other finders."""
+        if name == "spacy":
+            raise ImportError(name)
+
+
+sys.meta_path.insert(0, _NotSpacy)
+try:
+    from lemminflect.codecs.InflectionLUCodec import InflectionLUCodec
+    from lemminflect.codecs.LemmaLUCodec import LemmaLUCodec
+    from lemminflect.codecs.OverridesCodec import OverridesCodec
+    from lemminflect.config import infl_overrides_fn, inflection_lu_fn, lemma_lu_fn, lemma_overrides_fn
+    from lemminflect.core.LexicalUtils import categoryToUPos, pennTagAlts
+finally:
+    sys.meta_path.remove(_NotSpacy)
 
 FormEntry = dict[str, tuple[str, ...]]
 """Part of speech or tag → spellings."""

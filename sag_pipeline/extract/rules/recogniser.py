@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
-from sag_pipeline.extract.rules.names import named_by_rules
 from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.plugins import Registry
 from sag_retrieval.language.mentions import Mention
@@ -74,11 +73,17 @@ def recogniser_named(name: str) -> Recogniser:
     return RECOGNISERS[name].find
 
 
+def _by_rules(text: str, language: str) -> list[Mention]:
+    from sag_pipeline.extract.rules.names import named_by_rules  # noqa: PLC0415  loads dictionaries
+
+    return named_by_rules(text, language)
+
+
 def _adapted(name: str, found: object) -> NamedRecogniser:
     if not callable(found):
         raise TypeError(f"{found!r} cannot be called with a text and a language")
     return NamedRecogniser(name, cast("Recogniser", found))
 
 
-RECOGNISERS: Final = Registry("sag.recognisers", [NamedRecogniser(RULES, named_by_rules)], _adapted)
+RECOGNISERS: Final = Registry("sag.recognisers", [NamedRecogniser(RULES, _by_rules)], _adapted)
 """Recognisers by name."""

@@ -81,7 +81,7 @@ def _of_rows(release: Release) -> Iterator[tuple[object, Any]]:
 
 def _of_reports(release: Release, out: Path) -> Iterator[tuple[object, Any]]:
     yield "plan", repr(release.report_plan())
-    themes = release.themes()
+    themes = release._themes()
     yield "themes", [themes.events.event_ids, repr(themes.communities)]
     for language, where in (("en", None), ("zh", WHERE)):
         told = release.report(out=out / language, where=where, options={"language": language}).to_dict()

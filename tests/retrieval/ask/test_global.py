@@ -248,27 +248,6 @@ def test_a_release_without_themes_says_so(home, source):
     assert any("no themes to answer from" in note for note in answer.notes)
 
 
-@pytest.mark.slow
-def test_what_talk_settles_answers_a_question_about_all_of_it(home, source):
-    turns = (
-        (
-            "Mara Lind: How about we meet at the harbour on Friday at {hour} PM?\nJon Berg: Sounds good, see you!\n"
-            "Mara Lind: Thanks, I will bring the ropes.\nJon Berg: Great, the ropes are heavy.\n"
-        ),
-        "王芳：我们周五下午{hour}点在码头见面吧？\n李强：好的，没问题。\n王芳：我带绳子。\n李强：绳子很重，小心。\n",
-    )
-    files = {f"{n}{hour}.txt": text.format(hour=hour) for hour in range(3, 7) for n, text in enumerate(turns)}
-    run_ingest([source(files)])
-
-    with open_release() as release:
-        english, chinese = (release.ask(asked, mode="global") for asked in ("What was agreed?", "大家同意了什么？"))
-
-    assert "Mara Lind: “How about we meet at the harbour on Friday at 3 PM?” Jon Berg agreed." in english.text
-    assert "王芳：“我们周五下午3点在码头见面吧？”李强同意。" in chinese.text
-    assert _is_cited(english)
-    assert _is_cited(chinese)
-
-
 def test_a_pipeline_asks_the_themes_as_the_release_does(own, tmp_path):
     whole, part = tmp_path / "whole.yaml", tmp_path / "part.yaml"
     whole.write_text("stages:\n- ask: {mode: global}\n", encoding="utf-8")

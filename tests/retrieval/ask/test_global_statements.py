@@ -137,7 +137,7 @@ def test_a_quotation_that_shares_no_word_with_its_title_has_it_behind(own):
 def test_a_question_what_all_is_about_is_answered_by_the_largest_themes(own):
     with open_release() as release:
         answer = release.ask("What are these documents about?", mode="global")
-        largest = max(release.themes().communities.at(0), key=lambda each: len(each.members))
+        largest = max(release._themes().communities.at(0), key=lambda each: len(each.members))
 
     assert answer.is_found
     assert answer.text.startswith(largest.title)

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from babel import Locale
+
 from sag_retrieval.language.words import fold, is_cjk, normal_name, tokens
 from sag_retrieval.statements.form import is_prose, is_speech
 
@@ -21,7 +23,7 @@ _FIGURE: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _CAPITALISED: Final = re.compile(r"[A-Z][\w'’-]+")
 _OPENING: Final = " \"“‘'(（「『"
 _MONTH: Final = re.compile(r"\b\d{4}-(\d\d)")
-_MONTHS: Final = tuple("January February March April May June July August September October November December".split())
+_MONTHS: Final = Locale("en").months["format"]["wide"]
 _LAST_PART: Final = re.compile(r",(?=\d{3}(?:\D|$))")
 
 
@@ -39,7 +41,7 @@ class EventEvidence:
         """The evidence of an event by all that is known of it."""
         joined = "\n".join(filter(None, parts))
         months = [int(month) for month in _MONTH.findall(joined)]
-        joined = " ".join([joined, *(_MONTHS[month - 1] for month in months if 0 < month <= len(_MONTHS))])
+        joined = " ".join([joined, *(_MONTHS[month] for month in months if month in _MONTHS)])
         return cls(f" {normal_name(joined)} ", frozenset(tokens(joined)), frozenset(figures(joined)))
 
 

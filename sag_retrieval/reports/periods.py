@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Final
 
+from babel import Locale
+
 from sag_retrieval.clusters.events import EventTable, Rows
 from sag_retrieval.core.errors import QueryError
 
@@ -13,10 +15,6 @@ _ROLLING: Final = re.compile(r"last (?:(\d{1,4}) )?(day|week|month|quarter|year)
 _DATE: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?")
 _DATES: Final = re.compile(r"(\d{4}(?:-\d\d(?:-\d\d)?)?)?\.\.(\d{4}(?:-\d\d(?:-\d\d)?)?)?")
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
-_NAMES_OF_MONTHS: Final = tuple(
-    "January February March April May June July August September October November December".split()
-)
-"""Not those of `calendar`, which follow the process."""
 _STRAY, _MANY_DATES = 0.02, 25
 """A year with a smaller share of as many dates is stray."""
 
@@ -106,5 +104,6 @@ def _months_told(year: str, first: int, last: int, language: str) -> str:
     """The months of a year, from the first to the last."""
     if language == "zh":
         return f"{year}年{first}月" + (f"至{last}月" if last > first else "")
-    one, other = _NAMES_OF_MONTHS[first - 1], _NAMES_OF_MONTHS[last - 1]
+    names = Locale("en").months["format"]["wide"]  # not those of `calendar`, which follow the process
+    one, other = names[first], names[last]
     return f"{one} – {other} {year}" if last > first else f"{one} {year}"

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from sag_retrieval.ask.question import AnswerKind, AskedUnit
+from sag_retrieval.language.dates import DATE, MONTH, MONTHS, dates
 from sag_retrieval.language.units import CURRENCIES
 from sag_retrieval.language.words import is_cjk, normal_name
 
@@ -12,24 +14,8 @@ PLACE_TYPES = frozenset({"place", "location", "entity", "name"})
 STRICT: frozenset[AnswerKind] = frozenset({"name", "date", "duration", "number"})
 """Kinds whose values a sentence without them cannot answer."""
 
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_DATE = re.compile(
-    rf"\b\d{{4}}\s?[-./]\s?\d{{1,2}}(?:\s?[-./]\s?\d{{1,2}})?\b|\b\d{{1,2}}[-./]\d{{1,2}}[-./]\d{{2,4}}\b"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)?[\s-]{_MONTH}\b\.?(?:[\s,-]++\d{{2,4}})?"
-    rf"|\b{_MONTH}\b\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}})?|\b{_MONTH}\b\.?,?\s\d{{4}}"
-    r"|(?:\d{4}|[一二三四五六七八九〇零]{4})\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?)?"
-    r"|\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?|(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w%]|[.,]\d)",
-    re.IGNORECASE,
-)
-_FIGURES = re.compile(r"\d+")
-_CHINESE_DATE = re.compile(r"\d{4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?)?")
-_MONTH_NAME = re.compile(_MONTH, re.IGNORECASE)
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_ALONE = re.compile(
-    rf"\b(?:in|of|by|during|since|until|early|late|from|to|last|next)[\s-]({_MONTH})\b(?!\.?,?\s?\d)", re.IGNORECASE
+    rf"\b(?:in|of|by|during|since|until|early|late|from|to|last|next)[\s-]({MONTH})(?!,?\s?\d)", re.IGNORECASE
 )
 _CHINESE_MONTH_ALONE = re.compile(r"(?<![年\d])(\d{1,2})\s?月")
 _IDENTIFIER = re.compile(
@@ -141,24 +127,29 @@ def stating_clauses(kind: AnswerKind, text: str, question: str, keys: Sequence[t
     return " ".join(clauses[place] for place in near)
 
 
+@lru_cache(maxsize=4_096)
+def _spans(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Where the dates of a text stand, and the most exact value of each."""
+    found: dict[tuple[int, int], str] = {}
+    for mention in dates(text, "zh" if is_cjk(text) else "en"):
+        found.setdefault((mention.start, mention.end), str(mention.value) if mention.key_type == DATE else "")
+    return tuple((*span, value) for span, value in found.items())
+
+
+def _without_dates(text: str) -> str:
+    for start, end, _ in _spans(text):
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
 def dates_in(text: str) -> set[str]:
     """The dates of a text as they stand, without spaces."""
-    return {"".join(found[0].split()).lower() for found in _DATE.finditer(_IDENTIFIER.sub(" ", text))}
+    return {"".join(text[start:end].split()).lower() for start, end, _ in _spans(text)}
 
 
 def full_dates(text: str) -> set[str]:
     """The days and months of a text as `2021-10` or `2021-10-05`, whatever their form; years alone are left out."""
-    found = set()
-    for match in _DATE.finditer(text):
-        month = _MONTH_NAME.search(match[0])
-        figures = _FIGURES.findall(match[0])
-        year = next((figure for figure in figures if len(figure) == 4), "")  # noqa: PLR2004  digits of a year
-        others = [int(figure) for figure in figures if figure != year]
-        if month:
-            others.insert(0, _MONTHS.index(month[0][:3].lower()) + 1)
-        if year and others:
-            found.add("-".join([year, *(f"{number:02}" for number in others[:2])]))
-    return found
+    return {value for *_, value in _spans(text) if "-" in value}
 
 
 def holds_date(date: str, text: str) -> bool:
@@ -180,13 +171,13 @@ def holds_another_date(question: str, text: str) -> bool:
 
 def months_alone(text: str) -> set[str]:
     """The months of a text that have no year, as `03`."""
-    english = {f"{_MONTHS.index(found[1][:3].lower()) + 1:02}" for found in _MONTH_ALONE.finditer(text)}
+    english = {f"{MONTHS.index(found[1][:3].lower()) + 1:02}" for found in _MONTH_ALONE.finditer(text)}
     return english | {f"{int(found[1]):02}" for found in _CHINESE_MONTH_ALONE.finditer(text)}
 
 
 def numbers_in(text: str) -> set[str]:
     """The numbers of a text that belong to no date and no name such as `Chaoming-2`."""
-    bare = _DATE.sub(" ", _IDENTIFIER.sub(" ", text))
+    bare = _IDENTIFIER.sub(" ", _without_dates(text))
     return {match[0].lower().replace(",", "").rstrip(".") for match in _NUMBER.finditer(bare)}
 
 
@@ -238,7 +229,7 @@ def _has_number(text: str, question: str, _: Sequence[tuple[str, str]]) -> bool:
 
 
 def _has_duration(text: str, question: str, _: Sequence[tuple[str, str]]) -> bool:
-    bare = _CHINESE_DATE.sub(" ", text)
+    bare = _without_dates(text) if is_cjk(text) else text
     asked = {found[0] for found in _DURATION.finditer(question)}
     return any(found[0] not in asked for found in _DURATION.finditer(bare))
 

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from babel import Locale, UnknownLocaleError
 
@@ -17,8 +17,9 @@ DAY = "day"
 _NEAR = 400
 """A day without a year takes the last year named at most this number of characters before it."""
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = (
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+"""Of English: the beginnings of its names."""
+MONTH: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
     r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b\.?"
 )
@@ -27,7 +28,7 @@ _DIGITS = "〇零一二三四五六七八九"
 _HAN = "[〇零○一二三四五六七八九]"
 _FORMS = re.compile(
     rf"""(?=[\d〇零○一二三四五六七八九同当當]|A[pu]|De|F[eY]|J[au]|Ma|No|Oc|Se)(?:
-    (?<![\d.,/-])(?P<d9>3[01]|[12]\d|0?[1-9])[-/.](?P<m9>{_MONTH})[-/.](?P<y9>{_YEAR}|\d\d)(?![\d:/-])
+    (?<![\d.,/-])(?P<d9>3[01]|[12]\d|0?[1-9])[-/.](?P<m9>{MONTH})[-/.](?P<y9>{_YEAR}|\d\d)(?![\d:/-])
     | (?<![\d.,/-])(?P<d8>3[01]|[12]\d|0?[1-9])\.(?P<m8>1[0-2]|0?[1-9])\.(?P<y10>(?:19|20)\d\d)(?![\d/-]|\.\d)
     | (?<![\d.,/-])(?P<one>[0-3]?\d)/(?P<two>[0-3]?\d)/(?P<y11>(?:19|20)\d\d)(?![\d/-]|\.\d)
     | (?<![\d.,/-])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>1[0-2]|0?[1-9])
@@ -36,9 +37,9 @@ _FORMS = re.compile(
         (?:\s?(?P<m2>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])\s?月(?:份)?
         (?:\s?(?P<d2>[12]\d|3[01]|0?[1-9]|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])\s?[日号號])?)?
     | (?P<same>同年|当年|當年)?(?<!\d)(?P<m3>1[0-2]|0?[1-9])\s?月\s?(?:(?P<d3>[12]\d|3[01]|0?[1-9])\s?[日号號])?
-    | \b(?P<m4>{_MONTH})\s?(?P<d4>3[01]|[12]?\d)(?:st|nd|rd|th)?\b(?!\s?[%\d])(?:,?\s?(?P<y4>{_YEAR})\b)?
-    | \b(?P<d5>3[01]|[12]?\d)(?:(?:st|nd|rd|th)(?:\s?of)?)?\s?,?\s?(?P<m5>{_MONTH})(?:,?\s?(?P<y5>{_YEAR})\b)?
-    | \b(?P<m6>{_MONTH}),?\s(?:of\s)?(?P<y6>{_YEAR})\b
+    | \b(?P<m4>{MONTH})\s?(?P<d4>3[01]|[12]?\d)(?:st|nd|rd|th)?\b(?!\s?[%\d])(?:,?\s?(?P<y4>{_YEAR})\b)?
+    | \b(?P<d5>3[01]|[12]?\d)(?:(?:st|nd|rd|th)(?:\s?of)?)?\s?,?\s?(?P<m5>{MONTH})(?:,?\s?(?P<y5>{_YEAR})\b)?
+    | \b(?P<m6>{MONTH}),?\s(?:of\s)?(?P<y6>{_YEAR})\b
     | (?<![\d.])(?P<compact>(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))(?![\d.])
     | (?<![\w$€£¥.,#/-])(?<!\d[–—:：])(?:FY\s?)?(?P<y7>1[5-9]\d\d|20\d\d)
         (?:(?=[–—-](?:\d\d|\d{{4}})\b)|(?![\w%/]|[.,-]\d|-\w))(?!\s?[%°])
@@ -277,7 +278,7 @@ def _number(digits: str) -> int:
 
 
 def _month_number(name: str) -> int:
-    return _MONTHS.index(name[:3].lower()) + 1 if name else 0
+    return MONTHS.index(name[:3].lower()) + 1 if name else 0
 
 
 def _is_count(text: str, found: re.Match[str]) -> bool:

@@ -45,9 +45,10 @@ VALID: dict[str, list[str]] = {
 }
 """Arguments with which each command gets as far as its work."""
 WORK_OF_DAGSTER = {"sag demo", "sag ingest"}
-ANY_TEXT = {"sources", "include", "exclude"}
 TEXTS = ["", "\ud800", "[/b]", "x" * 5000, "missing/file", "binary"]
-"""Parameters of an ingest that take any text, so that each value is a whole run: they get one text of each kind."""
+"""One text of each kind."""
+ANY_TEXT = {"sources": TEXTS, "include": TEXTS[::2], "exclude": TEXTS[1::2]}
+"""Parameters of an ingest that take any text, so that each value is a whole run: both kinds of pattern share them."""
 FILES = {"binary": bytes(range(256)) * 8, "empty": b"", "text.md": b"# Text", "list.json": b"[1, [2]]"}
 WRONG = [
     *("", " ", "-1", "0", "9" * 300, "1e400", "nan", "foo", "\ud800", "\x1b]0;x\x07", "[/b]", "{}", "'; DROP", "..x.."),
@@ -109,7 +110,7 @@ def calls_with(path: str, option: click.Parameter) -> list[list[str]]:
     """The command's valid call with each wrong value in this parameter's place."""
     sharing = _commands_with(option)
     is_work = path in WORK_OF_DAGSTER and option.name in ANY_TEXT
-    values = TEXTS if is_work else WRONG[sharing.index(path) :: len(sharing)]
+    values = ANY_TEXT[option.name] if is_work else WRONG[sharing.index(path) :: len(sharing)]
     valid = VALID[path]
     if isinstance(option, click.Argument):
         arguments = [p for p in COMMANDS[path].params if isinstance(p, click.Argument)]

@@ -61,7 +61,7 @@ def test_a_slow_rule_would_be_found():
         marks = range(0, len(text), 32)
         return sum(1 for one in marks for two in marks for three in marks if one < two < three)
 
-    assert grown(cubic, quick_attacks()[:1], largest=4096)
+    assert grown(cubic, quick_attacks()[:1], largest=2048)
 
 
 def still_grown(work, attacks, **bounds):
@@ -76,7 +76,7 @@ def still_grown(work, attacks, **bounds):
 def test_no_expression_takes_the_square_of_a_text(found):
     slow = {
         f"{each.name} {use}": still_grown(
-            used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 80)], largest=4096, quick=0.001
+            used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 40)], largest=2048, quick=0.001
         )
         for each in found
         for use in each.uses

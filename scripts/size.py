@@ -13,21 +13,21 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 68_400,
-    "lines of code": 40_500,
-    "lines of hand rules for language": 11_830,
-    "regular expressions outside language/": 488,
-    "modules": 429,
-    "modules with one importer in the same folder": 83,
-    "options": 251,
-    "benchmarks, files": 53,
-    "benchmarks, lines": 8_030,
+    "lines of both packages": 67_450,
+    "lines of code": 39_900,
+    "lines of hand rules for language": 10_600,
+    "regular expressions outside language/": 340,
+    "modules": 428,
+    "modules with one importer in the same folder": 73,
+    "options": 248,
+    "benchmarks, files": 29,
+    "benchmarks, lines": 5_560,
     "decision records": 40,
     "decision records, words": 6_000,
     "decision records, words of the longest": 200,
     "pages of docs": 43,
-    "pages of docs, words": 59_000,
-    "lines of tests": 44_800,
+    "pages of docs, words": 58_600,
+    "lines of tests": 44_400,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
 
-from sag_retrieval.ask.forms import PERSONS, has_form, names_agent, same_words
+from sag_retrieval.ask.forms import has_form, same_words
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart
-from sag_retrieval.ask.quotable import Sentence, points, quotable
+from sag_retrieval.ask.quotable import Sentence, quotable
 from sag_retrieval.ask.values import (
     STRICT,
     full_dates,
@@ -23,6 +23,7 @@ from sag_retrieval.ask.values import (
     stating_clauses,
 )
 from sag_retrieval.language.words import normal_name, tokens
+from sag_retrieval.statements.form import refers_back
 
 _APART_SHARE, _TITLE_SHARE, _FORM_SHARE, _SAME_SHARE, _NEAR_SHARE = 0.6, 0.8, 0.7, 0.5, 0.4
 """What a term counts that stands in another clause than the number, in the title, in another form, in another word that
@@ -40,9 +41,6 @@ _FULL_SHARE, _SIDE_SHARE, _NEW_WEIGHT = 0.6, 0.5, 0.2
 """Of the best score for an equal of a list and for a further sentence; weight of new terms that one has to bring."""
 _NEAR = 400
 """Characters around the best sentence in which a value of the expected kind is looked for."""
-_CLAUSE = re.compile(r"[，；：。]|[,;:](?=\s)")
-_PASSIVE = re.compile(r"\bby\b|[由被]")
-_WORD_OR_PAIR = re.compile(r"(?=([\u4e00-\u9fff]{2}|\b[^\W\u4e00-\u9fff]+))")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
@@ -80,7 +78,7 @@ def ranked_sentences(
         _scored(sentence, part, hit, named, weights, question)
         for place, hit in enumerate(hits)
         for sentence in quotable(place, hit.text, hit.title)
-        if hit.document_id in titled or not points(sentence.text)
+        if hit.document_id in titled or not refers_back(sentence.text)
     ]
     return sorted((s for s in scored if s.score > 0), key=lambda s: (-s.score, s.place, s.start))
 
@@ -102,8 +100,7 @@ def _scored(
     about, keys = title_terms(hit.title), keys_of(hit)
     stating = frozenset(tokens(stating_clauses(part.kind, sentence.text, question, keys)))
     shares = {term: _share(term, sentence, about, stating) for term in part.terms}
-    if part.counted & PERSONS and stating & PERSONS:
-        shares |= dict.fromkeys(part.counted, 1.0)
+    shares |= {term: 1.0 for term in part.counted if _is_said(term, stating)}
     covered, focus = _coverage(shares, terms_of(named), terms_of(here), _held_dates(part, sentence), weights)
     is_of_kind = states(part.kind, sentence.text, question, keys) and _counts_what_is_asked(part, stating)
     factors = [
@@ -112,8 +109,7 @@ def _scored(
         _OTHER_NAME if part.kind == "number" and _is_of_another(sentence, named, about, keys, question) else 1.0,
         _OTHER_DATE if full_dates(part.text) and holds_another_date(part.text, sentence.text) else 1.0,
         1.0 if states_unit(part.unit, sentence.text) else _OTHER_UNIT,
-        1.0 if own or any(_is_said(term, sentence) for term in part.terms) else _NO_TERM,
-        _WRONG_KIND if any(acts_itself(name.name, part.act, sentence.text) for name in here) else 1.0,
+        1.0 if own or any(_is_said(term, sentence.terms) for term in part.terms) else _NO_TERM,
     ]
     score = covered * math.prod(factors) * sentence.score / (1 + _RANK_DECAY * sentence.place)
     return replace(sentence, score=score, coverage=covered, focus=focus, is_of_kind=is_of_kind)
@@ -163,9 +159,7 @@ def _counts_what_is_asked(part: QuestionPart, stating: frozenset[str]) -> bool:
     """Whether the clauses with a number hold what the part counts; a number of something else is no answer."""
     if part.kind != "number" or not part.counted:
         return True
-    if part.counted & PERSONS:
-        return bool(stating & PERSONS)
-    return any(term in stating or has_form(term, stating) for term in part.counted)
+    return any(term in stating or _is_said(term, stating) for term in part.counted)
 
 
 def terms_of(named: Iterable[NamedThing]) -> frozenset[str]:
@@ -190,9 +184,9 @@ def _share(term: str, sentence: Sentence, about: frozenset[str], stating: frozen
     return _NEAR_SHARE if term in sentence.near else 0.0
 
 
-def _is_said(term: str, sentence: Sentence) -> bool:
-    """Whether a sentence has another form of a term, or a word that says the same."""
-    return has_form(term, sentence.terms) or not same_words(term).isdisjoint(sentence.terms)
+def _is_said(term: str, terms: frozenset[str]) -> bool:
+    """Whether another form of a term is among some terms, or a word that says the same."""
+    return has_form(term, terms) or not same_words(term).isdisjoint(terms)
 
 
 def keys_of(hit: FoundPassage) -> list[tuple[str, str]]:
@@ -211,29 +205,6 @@ def named_in_title(hits: Sequence[FoundPassage]) -> frozenset[str]:
     keys = [key for hit in hits for key in keys_of(hit)]
     titles = {hit.document_id: hit.title for hit in hits}
     return frozenset(document for document, title in titles.items() if names_in(title, keys))
-
-
-def acts_itself(name: str, act: frozenset[str], sentence: str) -> bool:
-    """Whether a named thing does itself what is asked of somebody: `Acme founded Bolt` answers no `who founded Acme`.
-
-    Example:
-        >>> [acts_itself("acme", frozenset({"found"}), text) for text in ("Acme founded Bolt.", "Ann founded Acme.")]
-        [True, False]
-        >>> acts_itself("acme", frozenset({"found"}), "Acme was founded by Ann.")
-        False
-
-    """
-    if not act:
-        return False
-    clauses = [clause for clause in _CLAUSE.split(sentence) if act & frozenset(tokens(clause))]
-    return bool(clauses) and all(_precedes(name, act, clause) for clause in clauses)
-
-
-def _precedes(name: str, act: frozenset[str], clause: str) -> bool:
-    if _PASSIVE.search(clause) or names_agent(act, clause):
-        return False
-    at = next((match.start() for match in _WORD_OR_PAIR.finditer(clause) if act & frozenset(tokens(match[1]))), None)
-    return at is not None and name in normal_name(clause[:at]) and name not in normal_name(clause[at:])
 
 
 def chosen_sentences(

@@ -1,6 +1,5 @@
 """Whether two index terms are forms of one word, or words that say the same: a verb, its noun, another verb for it."""
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
@@ -9,8 +8,6 @@ from typing import Final
 
 from sag_retrieval.language.words import is_cjk, stem
 
-_LEAST_AGENT = 5
-"""Letters of a noun for who does something."""
 _LEAST_COMMON = 4
 """Letters that forms of one word share at their beginning."""
 _ENDINGS = frozenset(
@@ -24,16 +21,9 @@ _ENDINGS = frozenset(
 """What a stem has after the letters that it shares with another form: `acqui` + `r`, `acqui` + `sit`."""
 _SHORT_ENDINGS = frozenset(["", "e", "er", "ee", "or", "ing", "ment"])
 """Those that count where no more letters are shared than need be: `stat` + `e` and `stat` + `ion` are two words."""
-PERSONS = (
-    frozenset(stem(word) for word in "people person employee employ worker staff workforce member".split())
-    | {stem(word) for word in "inhabitant resident citizen".split()}
-    | {"人", "员工", "职工", "人员", "居民", "成员"}
-)
-"""Terms by which people are counted, one as good as the other."""
-_SAME_WORDS: Final = "same_words.txt"
-_WORD = re.compile(r"[a-z]+")
-_AGENT_ENDINGS = ("er", "or")
-_CHINESE_AGENTS = frozenset("人者商员")
+
+
+_SAME_WORDS: Final = "synonyms.txt"
 
 
 @lru_cache(maxsize=65536)
@@ -86,28 +76,3 @@ def _classes() -> dict[str, frozenset[str]]:
             terms = frozenset(word if is_cjk(word) else stem(word) for word in line.split())
             found |= {term: found.get(term, frozenset()) | terms for term in terms}
     return found
-
-
-def names_agent(act: Iterable[str], text: str) -> bool:
-    """Whether a text has a noun for somebody who does an act: `founder` of `found`, 创始人 of 创建.
-
-    Examples:
-        >>> [names_agent({"found"}, text) for text in ("Acme's founder", "Acme founded Bolt")]
-        [True, False]
-        >>> [names_agent({"创建"}, text) for text in ("公司的创始人", "公司创建了工厂")]
-        [True, False]
-
-    """
-    folded = text.lower()
-    words = [word.removesuffix("s") for word in _WORD.findall(folded)]
-    roots = [word[:-2] for word in words if word.endswith(_AGENT_ENDINGS) and len(word) >= _LEAST_AGENT]
-    shown = {stem(form) for root in roots for form in (root, f"{root}e", root[:-1] if root[-1] == root[-2] else root)}
-    led = _before_agents(folded)
-    return any(each[0] in led if is_cjk(each) else each in shown for each in act)
-
-
-def _before_agents(text: str) -> set[str]:
-    """Characters that one of 人者商员 follows, at once or after another Chinese character."""
-    places = [place for place, character in enumerate(text) if character in _CHINESE_AGENTS]
-    near = {text[place - 1] for place in places if place > 0}
-    return near | {text[place - 2] for place in places if place > 1 and is_cjk(text[place - 1])}

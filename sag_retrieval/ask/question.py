@@ -36,8 +36,6 @@ class QuestionPart:
     """Terms that stand only in clauses that ask nothing, such as `after the storm,`."""
     counted: frozenset[str] = frozenset()
     """Terms of what is counted: `ships` in `how many ships`."""
-    act: frozenset[str] = frozenset()
-    """Terms of what somebody did to what the part names: `founded` in `who founded Acme`."""
     unit: AskedUnit = ""
 
     def weights(self, idf: Mapping[str, float]) -> dict[str, float]:
@@ -97,7 +95,6 @@ _COUNTED = re.compile(
     r"|(?:多少|几)[个位名家座台艘套种项份次架枚]?(?!钱)(人|[\u4e00-\u9fff]{1,3})",
     re.IGNORECASE,
 )
-_ACT = re.compile(r"^\W*who\s+(?:first\s+|has\s+|had\s+)?([a-z]+)\b|^(?:是)?谁([\u4e00-\u9fff]{2})了?", re.IGNORECASE)
 _UNITS: Sequence[tuple[AskedUnit, re.Pattern[str]]] = (
     (
         "share",
@@ -258,7 +255,7 @@ def _part(text: str, *, is_first: bool) -> QuestionPart:
         bare = pattern.sub(" ", text) if kind in _BARE_KINDS else text
     terms = _telling(question_terms(bare)) or question_terms(text)
     asking = [clause for clause in _CLAUSE_MARK.split(text) if _ASKS.search(clause)]
-    counted, act = _COUNTED.search(text), _ACT.search(text) if kind == "name" else None
+    counted = _COUNTED.search(text)
     return QuestionPart(
         text,
         kind,
@@ -267,7 +264,6 @@ def _part(text: str, *, is_first: bool) -> QuestionPart:
         is_list=_LIST.search(text) is not None,
         context=terms - question_terms(" ".join(asking)) if asking else frozenset(),
         counted=_telling(question_terms(counted[1] or counted[2])) if counted else frozenset(),
-        act=_telling(question_terms(act[1] or act[2])) if act else frozenset(),
         unit=next((unit for unit, asks in _UNITS if kind == "number" and asks.search(text)), ""),
     )
 

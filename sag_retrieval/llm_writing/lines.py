@@ -15,7 +15,7 @@ from sag_retrieval.llm_writing.written import Finding, LeftOut, LeftOutKind, Wri
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.statements.form import is_prose, refers_back
-from sag_retrieval.topics.titles import fits
+from sag_retrieval.topics.titler import fits
 
 _LONGEST: Final = 1_500
 """Characters of an event that a prompt shows."""

@@ -19,7 +19,7 @@ from sag_retrieval.llm_writing.written import (
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.topics.titles import TakenTitles
+from sag_retrieval.topics.titler import TakenTitles
 
 STEP: Final = "findings"
 _PROPER: Final = 3

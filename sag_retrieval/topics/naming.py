@@ -16,8 +16,7 @@ from sag_retrieval.language.cleaning import clean
 from sag_retrieval.models.protocols import ChatModel, Request, Usage
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.topics.distinctive import TitledGroup, contents_of, distinctive_keys, make_summary
-from sag_retrieval.topics.titler import Titler, by_terms
-from sag_retrieval.topics.titles import TakenTitles, fits, shorten
+from sag_retrieval.topics.titler import TakenTitles, Titler, by_terms, fits, shorten
 
 KnownNames = Mapping[str, tuple[str, tuple[CitedSentence, ...]]]
 """Title and summary by community id; ids depend on members, so known names remain valid."""

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from sag_retrieval.ask.answer import CLOSEST_TO, NOT_FOUND, UNSURE
 from sag_retrieval.ask.confidence import Features, likelihood
-from sag_retrieval.ask.extract import acts_itself
-from sag_retrieval.ask.forms import are_forms, has_form, names_agent
+from sag_retrieval.ask.forms import are_forms, has_form
 from sag_retrieval.ask.modes import ask
 from sag_retrieval.ask.question import question_parts
-from sag_retrieval.ask.quotable import points, quotable
+from sag_retrieval.ask.quotable import quotable
+from sag_retrieval.statements.form import refers_back
 from tests.support.overlap_search import OverlapSearch
 
 CHUNKS = [
@@ -287,39 +287,6 @@ def test_forms_of_a_word_differ_by_a_derivation_only(left, right, is_so):
     assert has_form(left, ["pump", right]) is is_so
 
 
-@pytest.mark.parametrize(
-    ("act", "text", "is_so"),
-    [
-        ("found", "Acme's founder Ann Lee", True),
-        ("manag", "the managers of Acme", True),
-        ("direct", "a director of Acme", True),
-        ("found", "Acme founded Bolt", False),
-        ("创建", "晨星公司的创始人", True),
-        ("管理", "晨星公司的管理者", True),
-        ("创建", "晨星公司创建了工厂", False),
-    ],
-)
-def test_a_noun_for_who_does_an_act_is_known_by_its_verb(act, text, is_so):
-    assert names_agent({act}, text) is is_so
-
-
-@pytest.mark.parametrize(
-    ("name", "act", "sentence", "is_so"),
-    [
-        ("acme", "found", "In 2014 Acme founded Bolt.", True),
-        ("acme", "found", "Acme was founded by Ann Lee.", False),
-        ("acme", "found", "Of Acme and its founder, who founded Bolt too, little is known.", False),
-        ("acme", "manag", "Acme manager Ann Lee managed it for years.", False),
-        ("晨星", "创建", "2014年晨星创建了远帆公司。", True),
-        ("晨星", "创建", "晨星由林月创建。", False),
-        ("晨星", "创建", "晨星的创始人林月创建了它。", False),
-        ("晨星", "管理", "晨星的管理者林月管理至今。", False),
-    ],
-)
-def test_a_named_thing_acts_itself_unless_the_sentence_is_passive_or_names_who_acts(name, act, sentence, is_so):
-    assert acts_itself(name, frozenset({act}), sentence) is is_so
-
-
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]))
 def test_a_higher_score_is_never_less_likely_to_answer(low, high, in_passage, is_named, is_compared):
     low, high = sorted([low, high])
@@ -334,7 +301,7 @@ def test_a_pronoun_brings_the_sentence_that_holds_its_name():
 
     assert "It has 40 workers." not in texts
     assert "Bolt Seals makes seals. The net profit of Bolt Seals was $7 million." in texts
-    assert any(text.endswith("It has 40 workers.") and not points(text) for text in texts)
+    assert any(text.endswith("It has 40 workers.") and not refers_back(text) for text in texts)
 
 
 def test_headings_and_the_title_are_never_quoted():

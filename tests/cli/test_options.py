@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from sag_pipeline.defs.config import given_options, run_config
 from sag_pipeline.defs.resources import PipelineResource
+from sag_pipeline.extract.rules.recogniser import RECOGNISERS, NamedRecogniser
 from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
 from sag_retrieval import open_release
@@ -275,7 +276,8 @@ def test_an_ingest_with_unchanged_options_makes_nothing_anew(here):
 
 
 @pytest.mark.parametrize("option", options_of(RunOptions), ids=lambda option: option.name)
-def test_the_dagster_resource_has_every_option_of_an_ingest(option):
+def test_the_dagster_resource_has_every_option_of_an_ingest(option, monkeypatch):
+    monkeypatch.setitem(RECOGNISERS.own, "5", NamedRecogniser("5", lambda text, language: []))
     usual = build_options(RunOptions, None, what="ingest")
     changed = _changed(option)
     config = run_config(changed)

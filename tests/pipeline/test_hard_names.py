@@ -3,9 +3,8 @@
 import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
-from sag_pipeline.extract.rules.names import names
+from sag_pipeline.extract.rules.names import named_by_rules, names
 from sag_retrieval.language.detection import detect_language
-from sag_retrieval.language.layout import logical_lines
 
 ENGLISH = [
     ("We met G. Torres in the lobby.", "person", "G. Torres"),
@@ -186,7 +185,7 @@ CASES = [(language, *case) for language, cases in LISTS.items() for case in case
 
 
 def found(text, language):
-    return {(mention.key_type, mention.value) for mention in names(text, logical_lines(text), language)[0]}
+    return {(mention.key_type, mention.value) for mention in names(text, named_by_rules(text, language))[0]}
 
 
 @pytest.mark.parametrize(("language", "text", "key_type", "name"), CASES, ids=[case[3] for case in CASES])
@@ -275,7 +274,7 @@ def test_currencies_interjections_and_days_are_no_names(text):
 
 
 def test_a_blank_between_the_marks_of_a_title_is_no_key():
-    assert [mention.value.strip() for mention in names("任《 》", logical_lines("任《 》"), "zh")[0]] in ([], [""])
+    assert [mention.value.strip() for mention in names("任《 》", named_by_rules("任《 》", "zh"))[0]] in ([], [""])
 
 
 @pytest.mark.parametrize(

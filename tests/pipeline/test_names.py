@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sag_pipeline.extract.rules import names as module
 from sag_pipeline.extract.rules.name_types import name_type
 from sag_pipeline.extract.rules.names import NameIndex, longest_only, outside
-from sag_retrieval.language.layout import logical_lines
 from sag_retrieval.language.mentions import Mention
 
 MENTIONS = st.lists(
@@ -17,7 +16,7 @@ MENTIONS = st.lists(
 
 
 def names(text):
-    return module.names(text, logical_lines(text))
+    return module.names(text, module.named_by_rules(text, "en"))
 
 
 def found(text):

@@ -15,8 +15,8 @@ RULES_FROM = 5
 BOUNDS = {
     "lines of both packages": 67_450,
     "lines of code": 39_900,
-    "lines of hand rules for language": 10_600,
-    "regular expressions outside language/": 340,
+    "lines of hand rules for language": 10_700,
+    "regular expressions outside language/": 344,
     "modules": 428,
     "modules with one importer in the same folder": 73,
     "options": 248,

@@ -10,7 +10,7 @@ from itertools import permutations
 from sag_retrieval.ask.forms import has_form, same_words
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart
-from sag_retrieval.ask.quotable import Sentence, quotable
+from sag_retrieval.ask.quotable import Sentence, points, quotable
 from sag_retrieval.ask.values import (
     STRICT,
     full_dates,
@@ -23,7 +23,6 @@ from sag_retrieval.ask.values import (
     stating_clauses,
 )
 from sag_retrieval.language.words import normal_name, tokens
-from sag_retrieval.statements.form import refers_back
 
 _APART_SHARE, _TITLE_SHARE, _FORM_SHARE, _SAME_SHARE, _NEAR_SHARE = 0.6, 0.8, 0.7, 0.5, 0.4
 """What a term counts that stands in another clause than the number, in the title, in another form, in another word that
@@ -78,7 +77,7 @@ def ranked_sentences(
         _scored(sentence, part, hit, named, weights, question)
         for place, hit in enumerate(hits)
         for sentence in quotable(place, hit.text, hit.title)
-        if hit.document_id in titled or not refers_back(sentence.text)
+        if hit.document_id in titled or not points(sentence.text)
     ]
     return sorted((s for s in scored if s.score > 0), key=lambda s: (-s.score, s.place, s.start))
 

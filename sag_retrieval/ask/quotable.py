@@ -8,12 +8,21 @@ from itertools import pairwise
 
 from sag_retrieval.language.layout import LineKind, logical_lines
 from sag_retrieval.language.sentences import spans_within
-from sag_retrieval.language.words import normal_name, tokens
-from sag_retrieval.statements.form import refers_back
+from sag_retrieval.language.words import STOP_WORDS, is_cjk, normal_name, tokens
 
 _PAIR = 0.85
+_TIME_WORDS = re.compile(r"[年月日他她此后前之在于从自起至到今当后来随即同时，]")
+_WORD = re.compile(r"[^\W\d_]+")
 _LEAST_TERMS = 3
 _LONGEST = 700
+_POINTS = re.compile(
+    r"[-*•\s\"“]*(?:it|its|he|his|she|her|they|their|this|that|these|those|the latter|the former|such)\b"
+    r"|[-*•\s“]*(?:其(?![中他余次实])|它|他|她|该|这|此(?!外)|前者|后者)",
+    re.IGNORECASE,
+)
+_LATER_POINTER = re.compile(
+    r"[^,，;；]{0,40}?\b(?:he|she|they|his|her|their)\b|[^;；。]{0,16}?[他她](?!人)", re.IGNORECASE
+)
 _BACK = 3
 _FRAGMENT = re.compile(r"[a-z][a-z]")
 
@@ -66,7 +75,7 @@ def _stretches(text: str, title: str) -> tuple[tuple[int, int, frozenset[str], f
         first = last = number
         while (
             first > max(0, number - _BACK)
-            and refers_back(text[slice(*spans[first][:2])])
+            and points(text[slice(*spans[first][:2])])
             and spans[first - 1][2] >= paragraph - 1
         ):
             first -= 1
@@ -79,6 +88,27 @@ def _stretches(text: str, title: str) -> tuple[tuple[int, int, frozenset[str], f
         if spans[last][1] - spans[first][0] <= _LONGEST or first == last:
             found.append((spans[first][0], spans[last][1], own, near))
     return tuple(dict.fromkeys(found))
+
+
+def points(sentence: str) -> bool:
+    """Whether a sentence begins with a pronoun, or has one before any name, as `Before that he dived` has.
+
+    Example:
+        >>> [points(text) for text in ("It failed.", "Before that he dived.", "Ann said she dived.")]
+        [True, True, False]
+        >>> [points(text) for text in ("2025年，他获奖。", "王芳说，他获奖。")]
+        [True, False]
+
+    """
+    if _POINTS.match(sentence):
+        return True
+    later = _LATER_POINTER.match(sentence)
+    if later is None:
+        return False
+    before = sentence[: later.end()]
+    if is_cjk(before):
+        return not is_cjk(_TIME_WORDS.sub("", before))
+    return not any(word[:1].isupper() and word.lower() not in STOP_WORDS for word in _WORD.findall(before))
 
 
 def _plain_spans(text: str, title: str) -> Iterable[tuple[int, int, int]]:

@@ -9,8 +9,7 @@ from sag_retrieval.ask.confidence import Features, likelihood
 from sag_retrieval.ask.forms import are_forms, has_form
 from sag_retrieval.ask.modes import ask
 from sag_retrieval.ask.question import question_parts
-from sag_retrieval.ask.quotable import quotable
-from sag_retrieval.statements.form import refers_back
+from sag_retrieval.ask.quotable import points, quotable
 from tests.support.overlap_search import OverlapSearch
 
 CHUNKS = [
@@ -301,7 +300,7 @@ def test_a_pronoun_brings_the_sentence_that_holds_its_name():
 
     assert "It has 40 workers." not in texts
     assert "Bolt Seals makes seals. The net profit of Bolt Seals was $7 million." in texts
-    assert any(text.endswith("It has 40 workers.") and not refers_back(text) for text in texts)
+    assert any(text.endswith("It has 40 workers.") and not points(text) for text in texts)
 
 
 def test_headings_and_the_title_are_never_quoted():

@@ -1,6 +1,8 @@
 """Examples in README, docs and docstrings run as tests, against a release made of data/documents."""
 
+import fcntl
 import os
+import shutil
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
 from pathlib import Path
 
@@ -36,11 +38,16 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with one release, made of data/documents by the job `ingest` with the offline models."""
     from sag_pipeline.jobs import run_ingest  # Dagster takes seconds to import; most tests need none of it
 
-    folder = tmp_path_factory.mktemp("demo")
-    with pytest.MonkeyPatch.context() as patch:
-        _use(patch, folder / "home", folder)
-        run_ingest([str(ROOT / "data" / "documents")])
-    return folder / "home"
+    own = tmp_path_factory.mktemp("demo")
+    made = (tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "demo-made"
+    with made.with_suffix(".lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one worker makes it, the others copy it
+        if not (made / "whole").exists():
+            made.mkdir()
+            _use(patch, made / "home", made)
+            run_ingest([str(ROOT / "data" / "documents")])
+            (made / "whole").touch()
+    return Path(shutil.copytree(made / "home", own / "home"))
 
 
 @pytest.fixture

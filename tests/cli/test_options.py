@@ -11,7 +11,6 @@ from click.testing import CliRunner, Result
 from sag_pipeline.defs.config import given_options, run_config
 from sag_pipeline.defs.resources import PipelineResource
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS, NamedRecogniser
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
 from sag_retrieval import open_release
 from sag_retrieval.cli.choices import default_options, option_names
@@ -19,6 +18,7 @@ from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.options import build_options, describe_options, options_of
 from sag_retrieval.search.registry import METHODS
+from tests.support.bare_ingest import bare_ingest
 
 FILES = {
     "heron.md": "# Heron\n\nLumen Optics built the Heron buoy in 2021. Mara Voss founded Lumen Optics in Ansel.\n",
@@ -50,7 +50,7 @@ def made(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAG_HOME", str(folder / "home"))
         patch.chdir(folder)
-        run_ingest(["docs"])
+        bare_ingest(["docs"])
     return folder
 
 

@@ -22,7 +22,7 @@ def sag(*command: str) -> Result:
 
 
 @pytest.fixture
-def ingested(home, source) -> Path:
+def ingested(home, source, bare_jobs) -> Path:
     source({"heron.md": NOTE, "quill.md": "# Quill\n\nQuill Instruments makes the sensors of the Heron buoy.\n"})
     assert sag("ingest", "inbox").exit_code == 0
     return home

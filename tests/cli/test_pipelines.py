@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval import RecordError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.pipelines import evaluate_pipeline
+from tests.support.bare_ingest import bare_ingest
 
 FILES = {
     "heron.md": "# Heron\n\nLumen Optics built the Heron buoy in 2021. Mara Voss founded Lumen Optics in Ansel.\n",
@@ -42,7 +42,7 @@ def made(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAG_HOME", str(folder / "home"))
         patch.chdir(folder)
-        run_ingest(["docs"])
+        bare_ingest(["docs"])
     return folder
 
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 import sag_pipeline
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, SlowServer
 from tests.support.deployed import program, until
 from tests.support.small_model import SmallModel
@@ -89,17 +90,15 @@ def test_an_ingest_with_workers_says_what_is_kept(home: Path, source, sent_to: s
     assert "Traceback" not in said
 
 
-@SIGNALS
-def test_a_question_to_a_model_is_stopped(home: Path, source, slow_model: ChatServer, sent):
-    source({f"{n}.md": f"# Note {n}\n\nLumen Optics built buoy {n} in 2021.\n" for n in range(3)})
-    made = subprocess.run(
-        [*SAG, "ingest", "inbox"], env={**os.environ, "SAG_CHAT_MODEL": "offline"}, capture_output=True, check=False
-    )
-    assert made.returncode == 0, made.stderr
+def test_a_question_to_a_model_is_stopped(home: Path, source, slow_model: ChatServer, monkeypatch):
+    folder = source({f"{n}.md": f"# Note {n}\n\nLumen Optics built buoy {n} in 2021.\n" for n in range(3)})
+    with monkeypatch.context() as offline:
+        offline.setenv("SAG_CHAT_MODEL", "offline")
+        bare_ingest([folder])
     process = started([*SAG, "ask", "Who built buoy 2?", "--mode", "deep"])
     until(lambda: slow_model.running, "a request", pause=0.05)
 
-    said = stopped(process, sent)
+    said = stopped(process, signal.SIGTERM)
 
     assert process.returncode == 1
     assert said.split("\n")[-2:] == ["Error: stopped", ""]

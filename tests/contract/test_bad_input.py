@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from sag_pipeline.embed.embed import wanted_vectors
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.runs.status import status_of
 from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.releases import Releases
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def test_every_fault_is_told_and_the_rest_is_ingested(home, inbox):
     ]
     (inbox / "lines.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     told = faults()
     assert set(told) == {
@@ -83,7 +83,7 @@ def test_every_fault_is_told_and_the_rest_is_ingested(home, inbox):
 def test_odd_texts_are_read_as_meant(home, inbox, name, payload, expected):
     (inbox / name).write_bytes(payload)
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert faults() == {}
     assert name in documents(home)
@@ -109,7 +109,7 @@ def test_a_first_run_that_reads_nothing_publishes_nothing_and_says_what_to_do(ho
         (tmp_path / "nothing" / name).write_bytes(payload)
 
     with pytest.raises(SagError, match=re.escape(f"no release is published: {said}")):
-        run_ingest(["nothing"])
+        bare_ingest(["nothing"])
 
     assert Releases(home).current() is None
     assert set(faults()) == set(files)
@@ -119,19 +119,19 @@ def test_the_next_run_publishes_what_the_first_could_not_read(home, tmp_path):
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "a.md").write_bytes(b"")
     with pytest.raises(SagError, match="the only file was skipped"):
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
     (tmp_path / "inbox" / "a.md").write_text(GOOD, encoding="utf-8")
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert documents(home) == ["a.md"]
 
 
 def test_a_release_that_loses_every_document_on_request_can_be_searched(home, inbox):
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     (inbox / "good.md").unlink()
 
-    run_ingest(["inbox"], follow={"allow_removals": True})
+    bare_ingest(["inbox"], follow={"allow_removals": True})
 
     assert open_release(home).search("anything").hits == ()
 
@@ -139,7 +139,7 @@ def test_a_release_that_loses_every_document_on_request_can_be_searched(home, in
 def test_the_status_counts_each_stored_vector_once_however_many_documents_share_it(home, inbox):
     (inbox / "same.md").write_text(GOOD, encoding="utf-8")
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     (row,) = [row for row in status_of(load_settings())["tables"] if row["table"] == "vectors"]
     assert row["documents"] == 2
@@ -147,19 +147,19 @@ def test_the_status_counts_each_stored_vector_once_however_many_documents_share_
 
 
 def test_a_source_that_is_not_there_is_an_error_that_removes_nothing(home, inbox):
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     with pytest.raises(SagError, match="elsewhere"):
-        run_ingest(["elsewhere"])
+        bare_ingest(["elsewhere"])
 
     assert documents(home) == ["good.md"]
 
 
 def test_a_document_that_breaks_keeps_its_last_good_version(home, inbox):
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     (inbox / "good.md").write_bytes(b"")
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert documents(home) == ["good.md"]
     assert "last good version" in faults()["good.md"]
@@ -167,10 +167,10 @@ def test_a_document_that_breaks_keeps_its_last_good_version(home, inbox):
 
 def test_a_mended_document_leaves_the_faults(home, inbox):
     (inbox / "late.md").write_bytes(b"")
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     (inbox / "late.md").write_text("Quill makes sensors.", encoding="utf-8")
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert faults() == {}
     assert documents(home) == ["good.md", "late.md"]
@@ -189,7 +189,7 @@ def test_a_document_that_vanishes_while_it_is_read_is_put_aside(home, inbox, mon
 
     monkeypatch.setattr(bounded, "parse_document", vanish_first)
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert list(faults()) == ["gone.md"]
     assert documents(home) == ["good.md"]

@@ -3,12 +3,12 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support import forked
 from tests.support.mounted import mounted
 
 pytestmark = pytest.mark.slow
@@ -30,10 +30,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def sag(disk: Path, *command: str) -> subprocess.CompletedProcess[str]:
     settings = {**os.environ, "SAG_HOME": str(disk / "home")}
     settings.pop("DAGSTER_HOME", None)
-    return subprocess.run(
-        [sys.executable, "-m", "sag_retrieval.cli.main", *command],
-        cwd=disk.parent, env=settings, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    return forked.sag(*command, cwd=disk.parent, env=settings)
 
 
 def leave(disk: Path, free: int) -> None:

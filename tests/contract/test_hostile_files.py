@@ -12,7 +12,6 @@ import openpyxl
 import psutil
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runs.status import status_of
 from sag_pipeline.sources.conversion import convert
@@ -25,6 +24,7 @@ from sag_pipeline.sync.bounded import BoundedReader
 from sag_pipeline.sync.sync import SyncOptions, sync_source
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
+from tests.support.bare_ingest import bare_ingest
 from tests.support.hostile_files import bombs, good, row, xlsx
 
 pytestmark = pytest.mark.slow
@@ -209,14 +209,14 @@ def test_bounds_are_options_of_an_ingest_and_the_reason_stays_in_the_status(home
     (inbox / "good.txt").write_bytes(good()[".txt"])
     (inbox / "large.docx").write_bytes(good()[".docx"])
 
-    once = run_ingest(["inbox"], {"unpacked_bytes": 100})
-    twice = run_ingest(["inbox"], {"unpacked_bytes": 100})
+    once = bare_ingest(["inbox"], {"unpacked_bytes": 100})
+    twice = bare_ingest(["inbox"], {"unpacked_bytes": 100})
 
     assert once["put_aside"] == twice["put_aside"] == 1
     assert once["release"] == twice["release"]
     (told,) = status_of(load_settings())["put_aside"]
     assert "over the limit of 100" in told["reason"]
-    assert run_ingest(["inbox"])["put_aside"] == 0
+    assert bare_ingest(["inbox"])["put_aside"] == 0
 
 
 def test_far_cells_of_a_sheet_move_together():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval.cli.main import main
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             patch.delenv(name)
         patch.setenv("SAG_HOME", str(folder / "home"))
         patch.chdir(folder)
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
         yield folder
 
 

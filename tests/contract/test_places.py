@@ -1,16 +1,15 @@
 """The page of a PDF, the slide and the sheet stand in hits, citations, tables and reports, and in what `sag` prints."""
 
 import json
-import subprocess
-import sys
 
 import openpyxl
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.runs.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.core.settings import load_settings
+from tests.support import forked
+from tests.support.bare_ingest import bare_ingest
 from tests.support.small_files import pdf
 
 pytestmark = pytest.mark.slow
@@ -39,11 +38,13 @@ def inbox(home, tmp_path):
 
 
 def sag(*words):
-    return subprocess.run([sys.executable, "-m", "sag_retrieval.cli.main", *words], capture_output=True, text=True, check=True).stdout  # fmt: skip
+    done = forked.sag(*words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_hits_citations_and_reports_name_the_page(inbox, tmp_path):
-    run_ingest([str(inbox)], {"exclude": "drafts"})
+    bare_ingest([str(inbox)], {"exclude": "drafts"})
 
     with open_release() as release:
         found = {
@@ -84,8 +85,8 @@ def test_the_status_has_what_parsers_warned_of(inbox):
     payload = (inbox / "minutes.pdf").read_bytes().replace(b"/Subtype/Type1/BaseFont/Helvetica", bare)
     (inbox / "noisy.pdf").write_bytes(payload)
 
-    run_ingest([str(inbox)])
-    run_ingest([str(inbox)])
+    bare_ingest([str(inbox)])
+    bare_ingest([str(inbox)])
 
     (row,) = status_of(load_settings())["warnings"]
     assert row["file"] == "noisy.pdf"

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.release.releases import Releases
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def test_a_missing_source_is_told_and_the_rest_is_published(home, source):
 
 
 def test_a_source_that_is_suddenly_empty_leaves_the_release_in_force(home, source, tmp_path):
-    first = run_ingest([source(FILES)])["release"]
+    first = bare_ingest([source(FILES)])["release"]
     for path in (tmp_path / "inbox").iterdir():
         path.unlink()
 
@@ -65,11 +65,11 @@ def test_a_source_that_is_suddenly_empty_leaves_the_release_in_force(home, sourc
 
 
 def test_a_moved_source_keeps_its_documents_and_nothing_is_read_again(home, source, tmp_path):
-    run_ingest([source({**FILES, "empty.md": ""})])
+    bare_ingest([source({**FILES, "empty.md": ""})])
     (tmp_path / "inbox").rename(tmp_path / "archive")
 
     code, row, _ = sag("sources", "move", "./inbox", "archive")
-    report = run_ingest(["archive"])
+    report = bare_ingest(["archive"])
 
     assert code == 0
     assert (row["source"], row["path"], row["documents"], row["put_aside"]) == (
@@ -86,14 +86,14 @@ def test_a_moved_source_keeps_its_documents_and_nothing_is_read_again(home, sour
 def test_a_source_is_not_moved_onto_another_and_an_unknown_one_not_at_all(home, source, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text('{"text": "Lumen."}', encoding="utf-8")
-    run_ingest([source({"a.md": "Quill."}), "other.jsonl"])
+    bare_ingest([source({"a.md": "Quill."}), "other.jsonl"])
 
     assert "is already a source" in sag("sources", "move", "inbox", "other.jsonl")[2]
     assert "known: inbox, other.jsonl" in sag("sources", "forget", "nowhere")[2]
 
 
 def test_sources_are_listed_from_any_working_directory(home, source, tmp_path, monkeypatch):
-    run_ingest([source({"a.md": "Quill makes sensors."})])
+    bare_ingest([source({"a.md": "Quill makes sensors."})])
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
 
@@ -111,11 +111,11 @@ def test_a_forgotten_source_is_in_no_byte_below_the_home(home, source, tmp_path)
         for n in range(3)
     ]
     secret.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    first = run_ingest([source(FILES), "secret.jsonl"])["release"]
+    first = bare_ingest([source(FILES), "secret.jsonl"])["release"]
     assert {path.relative_to(home).parts[0] for path in holding(home, SECRET)} == {"tables", "releases"}
 
     code, report, _ = sag("sources", "forget", "secret.jsonl")
-    second = run_ingest(["inbox"])["release"]
+    second = bare_ingest(["inbox"])["release"]
 
     assert (code, report["documents"]) == (0, 3)
     assert {path.relative_to(home).parts[:2] for path in holding(home, SECRET)} == {("releases", first)}
@@ -127,7 +127,7 @@ def test_a_forgotten_source_is_in_no_byte_below_the_home(home, source, tmp_path)
 
 
 def test_the_only_source_is_forgotten_and_published_without_another(home, source):
-    run_ingest([source({"a.md": f"{SECRET} makes sensors."})])
+    bare_ingest([source({"a.md": f"{SECRET} makes sensors."})])
     sag("sources", "forget", "inbox")
 
     code, _, told = sag("ingest")
@@ -178,7 +178,7 @@ def test_a_run_from_the_page_reads_what_the_settings_allow_and_nothing_else(home
         assert not from_the_page(outside).success
 
     with pytest.raises(SagError, match="SAG_SOURCE_ROOTS"):
-        run_ingest(["inbox-secret"])
+        bare_ingest(["inbox-secret"])
 
 
 def test_linked_files_are_searchable_only_if_that_is_wanted(home, source, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.jobs import run_ingest, run_report
+from sag_pipeline.jobs import run_report
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs.estimate import estimate_run
 from sag_pipeline.runs.status import status_of
@@ -18,6 +18,7 @@ from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 from tests.support.kept_home import edit_manifest, unpack
 from tests.support.scripted_answers import read_well
@@ -65,7 +66,7 @@ def test_its_release_answers_as_it_did_or_says_what_to_run(home, old):
 def test_it_is_upgraded_in_place_with_every_row_it_had(home, old):
     make_unreadable(home, 1)
 
-    report = run_ingest(["inbox"])
+    report = bare_ingest(["inbox"])
 
     steps = report["steps"]
     assert all(steps[name]["new"] == steps[name]["removed"] == steps[name]["failed"] == 0 for name in READ[1:]), steps
@@ -84,7 +85,7 @@ def test_it_is_whole_before_and_after_the_upgrade_and_its_releases_go_after_the_
     assert "nothing is wrong" in told("verify", "--deep")
     assert "nothing is wrong" in told("repair", "--yes")
     kept = prune_releases(home, grace_hours=0, keep=2)
-    report = run_ingest(["inbox"])
+    report = bare_ingest(["inbox"])
     whole = verify_home(home, deep=True)
     young = prune_releases(home, grace_hours=1_000_000)
     gone = prune_releases(home, grace_hours=0)
@@ -101,11 +102,11 @@ def test_it_is_whole_before_and_after_the_upgrade_and_its_releases_go_after_the_
 def test_status_report_releases_and_the_next_change_work_on_it(home, old, tmp_path):
     before = status_of(load_settings())
     listed = json.loads(told("releases", "list", "--json"))
-    run_ingest(["inbox"])  # a release of an older form is published again before anything reads it
+    bare_ingest(["inbox"])  # a release of an older form is published again before anything reads it
     report = run_report()["report"]
     (tmp_path / "inbox" / "new.md").write_text("# New\n\nThe Heron sank in 2024.\n", encoding="utf-8")
 
-    after = run_ingest(["inbox"])
+    after = bare_ingest(["inbox"])
 
     assert before["release"] == old["release"]
     assert len(before["put_aside"]) == 1
@@ -129,9 +130,9 @@ def test_what_the_prompts_of_this_version_ask_again_is_told_before_and_paid_once
     with ChatServer(read_well) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         told_before = estimate_run(["inbox"], options)["steps"][-1]["calls"]
-        report = run_ingest(["inbox"], options)
+        report = bare_ingest(["inbox"], options)
         paid = len(server.calls)
-        run_ingest(["inbox"], options)
+        bare_ingest(["inbox"], options)
 
     assert 0 < paid == told_before == len(server.calls)
     assert report["steps"]["events"]["failed"] == 0
@@ -144,6 +145,6 @@ def test_a_home_of_a_newer_version_says_so_and_can_still_be_published_from(home,
     with pytest.raises(ReleaseError, match=rf"newer version of sag.*{SCHEMA_VERSION + 7}.*reads {SCHEMA_VERSION}"):
         open_release(home)
     assert "newer version" in told("releases", "list")
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert open_release(home).manifest.schema_version == SCHEMA_VERSION

@@ -9,10 +9,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.runs.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.core.settings import load_settings
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ def documents_found(home: Path, query: str) -> list[str]:
 
 
 def test_documents_become_searchable_with_exact_spans(home, source):
-    run_ingest([source(FILES)])
+    bare_ingest([source(FILES)])
 
     release = open_release(home)
     english, chinese = release.search("Who built the Heron buoy?"), release.search("海鹭浮标由谁制造？")
@@ -57,10 +57,10 @@ def test_documents_become_searchable_with_exact_spans(home, source):
 
 def test_nothing_changed_makes_no_new_release_and_does_nothing(home, source):
     folder = source(FILES)
-    first = run_ingest([folder])
+    first = bare_ingest([folder])
     written = {path: path.stat().st_mtime_ns for path in home.rglob("*.parquet")}
 
-    second = run_ingest([folder])
+    second = bare_ingest([folder])
 
     assert second["release"] == first["release"]
     assert not second["is_new"]
@@ -69,10 +69,10 @@ def test_nothing_changed_makes_no_new_release_and_does_nothing(home, source):
 
 
 def test_only_the_rows_of_a_changed_document_change(home, source):
-    run_ingest([source(FILES)])
+    bare_ingest([source(FILES)])
     before = {table: rows(home, table) for table in ("chunks", "events", "documents")}
 
-    report = run_ingest([source({"quill.md": QUILL.replace("2009", "2010")})])
+    report = bare_ingest([source({"quill.md": QUILL.replace("2009", "2010")})])
 
     assert report["steps"]["chunks"]["changed"] == 1
     assert report["steps"]["chunks"]["skipped"] == 2
@@ -83,10 +83,10 @@ def test_only_the_rows_of_a_changed_document_change(home, source):
 
 
 def test_a_removed_document_is_nowhere_any_more(home, source, tmp_path):
-    first = run_ingest([source(FILES | OTHERS)])["release"]
+    first = bare_ingest([source(FILES | OTHERS)])["release"]
     (tmp_path / "inbox" / "quill.md").unlink()
 
-    report = run_ingest(["inbox"])
+    report = bare_ingest(["inbox"])
 
     assert _files_with(home / "releases" / first, b"salt water")
     assert _files_with(home / "releases" / report["release"], b"salt water") == []
@@ -103,21 +103,21 @@ def _files_with(folder: Path, words: bytes) -> list[Path]:
 
 
 def test_a_renamed_document_is_found_under_its_new_name(home, source, tmp_path):
-    run_ingest([source(FILES)])
+    bare_ingest([source(FILES)])
     (tmp_path / "inbox" / "quill.md").rename(tmp_path / "inbox" / "sensors.md")
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert documents_found(home, "Who founded Quill Instruments?")[0] == "sensors.md"
     assert open_release(home).manifest.counts["documents"] == 3
 
 
 def test_sources_are_followed_each_on_its_own(home, source, tmp_path):
-    run_ingest([source(FILES)])
+    bare_ingest([source(FILES)])
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps({"id": "heron.md", "text": "A second text of the same name."}), encoding="utf-8")
 
-    run_ingest([str(other)])
+    bare_ingest([str(other)])
     found = status_of(load_settings())
 
     assert open_release(home).manifest.counts["documents"] == 3
@@ -145,7 +145,7 @@ def test_given_events_are_taken_as_they_are(home, tmp_path):
     }
     (tmp_path / "given.jsonl").write_text(json.dumps(line), encoding="utf-8")
 
-    run_ingest(["given.jsonl"])
+    bare_ingest(["given.jsonl"])
 
     (hit,) = open_release(home).search("buoys sold").hits
     assert [event.content for event in hit.events] == ["Lumen Optics sold 120 buoys."]
@@ -160,8 +160,8 @@ def _triples(home: Path) -> list[tuple]:
 
 
 def test_an_older_release_can_be_opened_and_promoted(home, source):
-    first = run_ingest([source(FILES)])["release"]
-    second = run_ingest([source({"quill.md": QUILL.replace("Mara Voss", "Ilse Brandt")})])["release"]
+    first = bare_ingest([source(FILES)])["release"]
+    second = bare_ingest([source({"quill.md": QUILL.replace("Mara Voss", "Ilse Brandt")})])["release"]
 
     old = open_release(home, release=first)
 
@@ -181,16 +181,19 @@ def test_the_same_input_gives_the_same_release_in_any_process(tmp_path, source):
         }
         command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", "inbox", "--json"]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True, text=True)
-        found.append(json.loads(done.stdout)["release"])
+        release = json.loads(done.stdout)["release"]
+        made = tmp_path / f"home{seed}" / "releases" / release / "communities"
+        found.append((release, {path.name: path.read_bytes() for path in made.iterdir()}))
 
     assert found[0] == found[1]
+    assert found[0][1], "communities are made of the documents"
 
 
 @pytest.mark.parametrize("query", ["", "   "], ids=["empty", "blank"])
 def test_an_empty_query_is_an_error(home, source, query):
     from sag_retrieval import QueryError
 
-    run_ingest([source(FILES)])
+    bare_ingest([source(FILES)])
 
     with pytest.raises(QueryError):
         open_release(home).search(query)
@@ -199,7 +202,7 @@ def test_an_empty_query_is_an_error(home, source, query):
 def test_tables_come_as_frames(home, source):
     from sag_retrieval import QueryError
 
-    run_ingest([source(FILES)])
+    bare_ingest([source(FILES)])
     release = open_release(home)
 
     documents = release.table("documents")

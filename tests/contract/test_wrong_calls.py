@@ -11,9 +11,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval.cli.main import main
 from scripts.write_docs import walk
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -73,7 +73,7 @@ def made(tmp_path_factory) -> Path:
             patch.delenv(name)
         patch.setenv("SAG_HOME", str(folder / "home"))
         patch.chdir(folder)
-        run_ingest(["docs"])
+        bare_ingest(["docs"])
     return folder
 
 
@@ -169,7 +169,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_no_broken_home_or_setting_ends_in_a_traceback(here, broken):
+def test_no_broken_home_or_setting_ends_in_a_traceback(here, bare_jobs, broken):
     BROKEN[broken](here)
     paths = [path for path in VALID if path != "sag demo"]
 

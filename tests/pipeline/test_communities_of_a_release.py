@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
@@ -16,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.jobs import run_ingest, run_report
+from sag_pipeline.jobs import run_report
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.clusters.options import ClusterOptions
@@ -28,6 +26,7 @@ from sag_retrieval.reports.report import make_report
 from sag_retrieval.topics.category_vectors import VECTORS
 from sag_retrieval.topics.naming import Described
 from sag_retrieval.topics.stored import MADE_FOR, NAMED_BY, kept_communities, release_communities
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 
 pytestmark = pytest.mark.slow
@@ -80,7 +79,7 @@ def tiers_of(query: str) -> dict[str, Any]:
 
 
 def test_after_an_ingest_tiers_find_categories(home, source):
-    report = run_ingest([source(TEXTS)])
+    report = bare_ingest([source(TEXTS)])
 
     assert report["steps"]["communities"]["rows"] > 1
     assert tiers_of("Who leads Lumen Optics?")["recall_category"]["hits"]
@@ -98,12 +97,12 @@ def test_an_ingest_without_communities_leaves_none_and_the_search_begins_with_ev
 
 
 def test_communities_stay_while_nothing_changes_and_are_made_for_a_changed_release(home, source):
-    first = run_ingest([source(TEXTS)])
+    first = bare_ingest([source(TEXTS)])
     made = stored(home)
     before = (digest(made), (made / "made").stat().st_mtime_ns)
-    again = run_ingest([source(TEXTS)])
+    again = bare_ingest([source(TEXTS)])
     unchanged = (digest(made), (made / "made").stat().st_mtime_ns)
-    changed = run_ingest([source(MORE)])
+    changed = bare_ingest([source(MORE)])
 
     assert again["release"] == first["release"] != changed["release"]
     assert unchanged == before
@@ -131,9 +130,9 @@ def content(home: Path) -> str:
 
 
 def test_an_ingest_carries_communities_over_until_a_fifth_of_the_events_has_changed(home, source):
-    run_ingest([source(many(60))])
+    bare_ingest([source(many(60))])
     first = content(home)
-    run_ingest([source(many(61) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
+    bare_ingest([source(many(61) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
 
     assert grouped_for(home) == first != content(home)
     with closing(current(home)) as reader:
@@ -152,27 +151,27 @@ def test_an_ingest_carries_communities_over_until_a_fifth_of_the_events_has_chan
     assert "buoys to Vega Marine in 1953" not in str(sentences), "what is gone is quoted"
     assert tiers_of("Who repaired Ship 60?")["recall_category"]["hits"]
 
-    run_ingest([source(many(80))])
+    bare_ingest([source(many(80))])
     assert grouped_for(home) == content(home), "too much has changed"
 
 
 def test_the_same_change_carries_communities_to_the_same_content(home, source):
-    run_ingest([source(many(30))])
-    run_ingest([source(many(31))])
+    bare_ingest([source(many(30))])
+    bare_ingest([source(many(31))])
     first = digest(stored(home))
     shutil.rmtree(stored(home))
-    run_ingest([source(many(31))])
+    bare_ingest([source(many(31))])
 
     assert grouped_for(home) != content(home)
     assert digest(stored(home)) == first
 
 
 def test_names_by_a_model_stay_while_events_come_and_go_with_events_that_are_gone(home, source):
-    run_ingest([source(many(40))])
+    bare_ingest([source(many(40))])
     with closing(current(home)) as reader:
         shutil.rmtree(stored(home))
         release_communities(reader, ClusterOptions(), Namer())
-    run_ingest([source(many(41) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
+    bare_ingest([source(many(41) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
     rows = read_tables(stored(home))["communities"].to_pylist()
     listed = json.loads((stored(home) / NAMED_BY).read_text())
     by_model = {row["community_id"] for row in rows if row["title"].startswith("Named ")}
@@ -182,8 +181,8 @@ def test_names_by_a_model_stay_while_events_come_and_go_with_events_that_are_gon
 
 
 def test_the_job_report_groups_what_an_ingest_carried_over(home, source):
-    run_ingest([source(many(60))])
-    run_ingest([source(many(61))])
+    bare_ingest([source(many(60))])
+    bare_ingest([source(many(61))])
     assert grouped_for(home) != content(home)
 
     run_report()
@@ -193,7 +192,7 @@ def test_the_job_report_groups_what_an_ingest_carried_over(home, source):
 
 @pytest.mark.parametrize("left", ["nothing", "a draft", "a damaged file"])
 def test_what_a_crash_leaves_after_the_release_works_and_the_next_ingest_completes_it(home, source, left):
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     folder = stored(home)
     whole = digest(folder)
     if left == "a draft":
@@ -205,21 +204,21 @@ def test_what_a_crash_leaves_after_the_release_works_and_the_next_ingest_complet
     if left != "a damaged file":
         assert tiers_of("Who leads Lumen Optics?")["recall_item"]["hits"]
 
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
 
     assert digest(folder) == whole
     assert [path for path in folder.parent.iterdir() if path.name.startswith(".")] == []
 
 
 def test_sag_verify_names_damaged_communities_and_repair_with_an_ingest_mends_them(home, source):
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     whole = digest(stored(home))
     (stored(home) / VECTORS).write_bytes(b"no vectors")
 
     found = CliRunner().invoke(main, ["verify", "--json"])
     CliRunner().invoke(main, ["repair", "--yes"])
     removed = not stored(home).exists()
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
 
     assert found.exit_code == 1
     assert [fault["mend"] for fault in json.loads(found.stdout)["faults"]] == [
@@ -229,20 +228,8 @@ def test_sag_verify_names_damaged_communities_and_repair_with_an_ingest_mends_th
     assert digest(stored(home)) == whole
 
 
-def test_the_content_is_the_same_for_every_hash_seed(tmp_path, source):
-    folder, found = source(TEXTS), []
-    for seed in ("1", "2"):
-        home = tmp_path / f"home-{seed}"
-        environment = os.environ | {"SAG_HOME": str(home), "PYTHONHASHSEED": seed, "SAG_CHAT_MODEL": "offline"}
-        command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", folder, "--json"]
-        subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True)
-        found.append(digest(stored(home)))
-
-    assert found[0] == found[1]
-
-
 def test_the_job_report_keeps_the_communities_of_the_ingest(home, source):
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     before = digest(stored(home))
 
     made = run_report()
@@ -252,7 +239,7 @@ def test_the_job_report_keeps_the_communities_of_the_ingest(home, source):
 
 
 def test_a_report_is_the_same_whether_the_release_has_its_communities_or_not(home, source, tmp_path):
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     with closing(current(home)) as reader:
         kept = make_report(reader, tmp_path / "one", out=tmp_path / "with")
         shutil.rmtree(stored(home))
@@ -265,13 +252,13 @@ def test_a_report_is_the_same_whether_the_release_has_its_communities_or_not(hom
 
 def test_names_that_a_model_gave_stay_with_an_ingest_and_only_new_communities_are_asked_for(home, source):
     options, namer = ClusterOptions(), Namer()
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     with closing(current(home)) as reader:
         first = release_communities(reader, options, namer)
         asked = namer.asked
         again = release_communities(reader, options, namer)
         earlier = reader.folder
-    run_ingest([source(MORE)])
+    bare_ingest([source(MORE)])
     listed = json.loads((stored(home) / NAMED_BY).read_text())
     with closing(current(home)) as reader:
         second = release_communities(reader, options, namer, earlier)
@@ -289,7 +276,7 @@ def test_names_that_a_model_gave_stay_with_an_ingest_and_only_new_communities_ar
 
 
 def test_an_ingest_asks_no_model_for_titles_and_the_job_report_does(home, source, monkeypatch):
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     shutil.rmtree(stored(home))
     with ChatServer(lambda _: DESCRIBED) as server:
         monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
@@ -323,9 +310,9 @@ class Counting:
 
 
 def test_texts_of_categories_are_embedded_once_and_read_with_the_release(home, source):
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     earlier = stored(home).parent
-    run_ingest([source(MORE)])
+    bare_ingest([source(MORE)])
     shutil.rmtree(stored(home))
     counting: list[Counting] = []
 

@@ -7,11 +7,11 @@ import pytest
 from sag_pipeline.embed import embed
 from sag_pipeline.embed.embed import open_embedding
 from sag_pipeline.embed.new_vectors import NewVectors
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.publish.build import Embedding
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_retrieval.core.errors import ModelError
+from tests.support.bare_ingest import bare_ingest
 
 
 class Counting:
@@ -85,7 +85,7 @@ def test_documents_are_committed_with_their_vectors_in_large_pieces(home, tmp_pa
             f"# Log {n}\n\nThe Egret left pier {n} at noon.\n", encoding="utf-8"
         )
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     store = Store(home)
     vectors = open_embedding(store, "hashing").vectors

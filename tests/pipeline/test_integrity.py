@@ -13,7 +13,7 @@ from benchmarks.damage import Damage, draw, inflict
 from sag_pipeline.integrity.repair import price_of, repair_home
 from sag_pipeline.integrity.salvage import salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.jobs import run_ingest, run_report
+from sag_pipeline.jobs import run_report
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.ledger_log import HEAD, breaks
 from sag_pipeline.store.parts import is_sealed
@@ -24,6 +24,7 @@ from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import ReleaseError, SagError, StoreError
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, CacheError
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 
@@ -34,7 +35,8 @@ FILES = {
     "quill.md": "# Quill Instruments\n\nQuill Instruments was founded by Mara Voss. The firm makes sensors.\n",
     "海鹭.md": "# 海鹭浮标\n\n海鹭浮标由光澜公司在安塞港制造。安塞海警使用这种浮标。\n",
 }
-DAMAGES = 40
+DAMAGES = 16
+"""`benchmarks/damage.py`, which holds a floor, inflicts hundreds."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def made(tmp_path_factory):
         (root / "inbox" / name).write_text(text, encoding="utf-8")
     with ChatServer(read_well) as server, pytest.MonkeyPatch.context() as patch:
         _use(patch, root, root / "home", server)
-        release = run_ingest(["inbox"])["release"]
+        release = bare_ingest(["inbox"])["release"]
         patch.setenv("SAG_CHAT_MODEL", "offline")
         run_report()
         yield Made(root, release, server)
@@ -152,7 +154,7 @@ def test_after_repair_an_ingest_gives_the_same_release_and_pays_nothing(made, ho
 
     repair_home(home)
     assert repair_home(home).done == []
-    release = run_ingest(["inbox"])["release"]
+    release = bare_ingest(["inbox"])["release"]
 
     assert release == made.release
     assert len(made.server.calls) == asked
@@ -172,7 +174,7 @@ def test_a_fault_of_the_ledger_stops_an_ingest_with_its_name(home, kind):
     with pytest.raises(StoreError, match="sag repair"):
         Store(home)
     with pytest.raises(SagError, match=r"the ledger is damaged.*sag repair"):
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
 
 
 def test_a_killed_commit_is_no_damage(tmp_path):
@@ -190,10 +192,10 @@ def test_a_killed_commit_is_no_damage(tmp_path):
 def test_a_document_whose_removal_was_lost_does_not_come_back(made, home):
     other = made.root / "inbox" / "gone.md"
     other.write_text("# Gone\n\nThe Egret was lost in Port Ansel.\n", encoding="utf-8")
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     before = {path.name for path in (home / "ledger").glob("*.parquet")}
     other.unlink()
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     removal = min(path for path in (home / "ledger").glob("*.parquet") if path.name not in before)
     removal.unlink()
 
@@ -286,7 +288,7 @@ def test_a_repair_that_was_cut_off_is_finished_by_the_next(made, home, monkeypat
 
     assert calls == 1
     assert verify_home(home, deep=True).faults == []
-    assert run_ingest(["inbox"])["release"] == made.release
+    assert bare_ingest(["inbox"])["release"] == made.release
 
 
 def test_files_of_version_0_1_carry_no_hash_and_are_no_fault(home):
@@ -317,7 +319,7 @@ def test_the_commands_say_what_is_wrong_and_what_to_run(home):
 
 def test_a_release_in_the_folder_of_another_is_found_wherever_it_is_read(home, made):
     (Path.cwd() / "inbox" / "more.md").write_text("# Teal\n\nTeal Marine sold 12 buoys in 2022.\n", encoding="utf-8")
-    other = run_ingest(["inbox"])["release"]
+    other = bare_ingest(["inbox"])["release"]
     first, second = (home / "releases" / each for each in (made.release, other))
     first.rename(home / "aside"), second.rename(first), (home / "aside").rename(second)
 
@@ -329,7 +331,7 @@ def test_a_release_in_the_folder_of_another_is_found_wherever_it_is_read(home, m
     assert [fault.file.split("/")[1] for fault in faults] == sorted([made.release, other])
     repair_home(home)
     assert verify_home(home, deep=True).faults == []
-    assert run_ingest(["inbox"])["release"] == other
+    assert bare_ingest(["inbox"])["release"] == other
     (Path.cwd() / "inbox" / "more.md").unlink()
 
 
@@ -338,7 +340,7 @@ def test_a_changed_byte_in_the_list_of_sources_is_found(home):
     (home / "sources.json").write_text(text.replace('"inbox"', '"inbax"'), encoding="utf-8")
 
     with pytest.raises(SagError, match=r"sources\.json is damaged .*another hash"):
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
 
     assert [fault.file for fault in verify_home(home, deep=False).faults] == ["sources.json"]
     repair_home(home)

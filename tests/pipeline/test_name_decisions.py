@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 from sag_pipeline.extract.entity_resolution import align_keys
 from sag_pipeline.extract.name_decisions import NameDecisions, read_decisions
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, SourceError
 from tests.pipeline.test_entity_resolution import keys_of
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
 from tests.support.scripted_answers import numbered_pairs, read_well
 
@@ -101,13 +101,13 @@ def test_decisions_hold_through_ingests_show_in_the_status_and_are_undone_withou
     home: Path, source, monkeypatch: pytest.MonkeyPatch
 ):
     inbox = Path(source(FILES))
-    first = run_ingest(["inbox"])
+    first = bare_ingest(["inbox"])
     before = keys_in(home)
     assert {"Lumen Optics", "Lumen Optics Verwaltung"} <= before.keys()
     path = home / "aliases.csv"
     path.write_text("rename,Lumen Optics,Lumen Optics Verwaltung\nmerge,Nobody,No one\n", encoding="utf-8")
 
-    merged = run_ingest(["inbox"])
+    merged = bare_ingest(["inbox"])
     after = keys_in(home)
 
     assert merged["is_new"]
@@ -123,37 +123,37 @@ def test_decisions_hold_through_ingests_show_in_the_status_and_are_undone_withou
     assert told["decisions"] == {"merge": 1, "rename": 1}
 
     (inbox / "more.md").write_text("# More\n\nLumen Optics repaired a Heron buoy.\n", encoding="utf-8")
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     assert keys_in(home)["Lumen Optics Verwaltung"] > after["Lumen Optics Verwaltung"]
     (inbox / "more.md").unlink()
-    assert run_ingest(["inbox"])["release"] == merged["release"]
+    assert bare_ingest(["inbox"])["release"] == merged["release"]
     path.unlink()
-    assert run_ingest(["inbox"])["release"] == first["release"]
+    assert bare_ingest(["inbox"])["release"] == first["release"]
 
 
 @pytest.mark.slow
 def test_a_removed_document_takes_with_it_what_rested_on_it_alone(home: Path, source):
     inbox = Path(source(FILES))
-    whole = run_ingest(["inbox"])
+    whole = bare_ingest(["inbox"])
     (inbox / "said.md").write_text(
         "# Note\n\nLumen Optics Verwaltung (Lumen Optics) sold the Osprey buoy (LOV). "
         "澜光研究所（以下简称“澜光所”）使用浮标。\n",
         encoding="utf-8",
     )
-    assert run_ingest(["inbox"])["release"] != whole["release"]
+    assert bare_ingest(["inbox"])["release"] != whole["release"]
     (inbox / "said.md").unlink()
 
-    assert run_ingest(["inbox"])["release"] == whole["release"]
+    assert bare_ingest(["inbox"])["release"] == whole["release"]
 
 
 @pytest.mark.slow
 def test_a_bad_line_stops_an_ingest_with_its_number_and_leaves_the_release(home: Path, source):
     source(FILES)
-    first = run_ingest(["inbox"])
+    first = bare_ingest(["inbox"])
     (home / "aliases.csv").write_text("merge,Heron\n", encoding="utf-8")
 
     with pytest.raises(SagError, match="line 1 has 2 columns"):
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
 
     with open_release(home) as opened:
         assert opened.manifest.release_id == first["release"]
@@ -166,7 +166,7 @@ def test_the_file_may_lie_beside_the_project(home: Path, source, monkeypatch: py
     monkeypatch.setenv("SAG_ALIASES", str(tmp_path / "ours.csv"))
     (tmp_path / "ours.csv").write_text("merge,Lumen Optics,Lumen Optics Verwaltung\n", encoding="utf-8")
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert len({"Lumen Optics", "Lumen Optics Verwaltung"} & keys_in(home).keys()) == 1
 
@@ -174,7 +174,7 @@ def test_the_file_may_lie_beside_the_project(home: Path, source, monkeypatch: py
 @pytest.mark.slow
 def test_close_names_are_listed_until_somebody_decides(home: Path, source):
     source(FILES)
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     def listed() -> list[set[str]]:
         result = CliRunner().invoke(main, ["aliases", "--json"])
@@ -213,23 +213,23 @@ def test_a_model_is_asked_about_close_names_once_and_its_answer_is_undone_with_t
         more = {f"{n}.md": f"Port Ansai number {n} opened.\n" for n in range(4)}
         inbox = Path(source({"heron.md": FILES["heron.md"], **more}))
         options = {"align.pairs_per_event": 1.0}
-        alone = run_ingest(["inbox"], options)
+        alone = bare_ingest(["inbox"], options)
         (inbox / "osprey.md").write_text(FILES["osprey.md"], encoding="utf-8")
-        run_ingest(["inbox"], options)
+        bare_ingest(["inbox"], options)
         asked = [first_prompt_of(call.request) for call in server.calls if schema_of(call.request) == "SamePairs"]
         pairs = [{one, other} for prompt in asked for _, one, _, other, _ in numbered_pairs(prompt)]
 
         assert {"Lumen Optics", "Lumen Optics Verwaltung"} in pairs
         assert len({"Lumen Optics", "Lumen Optics Verwaltung"} & keys_in(home).keys()) == 1
         before = len(server.calls)
-        assert not run_ingest(["inbox"], options)["is_new"]
+        assert not bare_ingest(["inbox"], options)["is_new"]
         (inbox / "osprey.md").unlink()
-        assert run_ingest(["inbox"], options)["release"] == alone["release"]
+        assert bare_ingest(["inbox"], options)["release"] == alone["release"]
         (inbox / "osprey.md").write_text(FILES["osprey.md"], encoding="utf-8")
-        run_ingest(["inbox"], options)
+        bare_ingest(["inbox"], options)
         assert len(server.calls) == before
 
-        assert run_ingest(["inbox"], {"align.by_model": False})["is_new"]
+        assert bare_ingest(["inbox"], {"align.by_model": False})["is_new"]
         assert {"Lumen Optics", "Lumen Optics Verwaltung"} <= keys_in(home).keys()
 
 

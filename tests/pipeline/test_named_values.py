@@ -8,12 +8,12 @@ import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
 from sag_pipeline.extract.rules.named_values import with_own_types
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema, load_schema, read_schema
 from tests.pipeline.test_own_key_types import put
+from tests.support.bare_ingest import bare_ingest
 
 SCHEMA: dict[str, Any] = {
     "types": [
@@ -84,7 +84,7 @@ def test_the_default_changes_nothing():
 def release(home: Path, source):
     source(FILES)
     put(home, SCHEMA)
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     with open_release(home) as found:
         yield found
 
@@ -121,10 +121,10 @@ def test_a_release_describes_its_types_to_readers_and_models(release, home: Path
 def test_a_schema_that_is_described_otherwise_makes_another_release(release, home: Path):
     put(home, {"types": [*SCHEMA["types"][:-1], SCHEMA["types"][-1] | {"description": "by a firm of auditors"}]})
 
-    again = run_ingest(["inbox"])
+    again = bare_ingest(["inbox"])
 
     assert again["release"] != release.release_id
-    assert run_ingest(["inbox"])["release"] == again["release"]
+    assert bare_ingest(["inbox"])["release"] == again["release"]
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_the_date_of_an_event_is_iso_or_null(home: Path, source):
         }
     ]
     Path("given.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    run_ingest(["given.jsonl"])
+    bare_ingest(["given.jsonl"])
 
     with open_release(home) as found:
         dates = found.sql("SELECT document_id, date FROM events ORDER BY 1").to_pandas()

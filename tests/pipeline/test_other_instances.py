@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import dagster as dg
@@ -12,6 +10,7 @@ import pytest
 import yaml
 
 from sag_pipeline.runs.dagster_runs import lacks
+from tests.support import forked
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,8 +52,9 @@ def test_settings_and_the_log_of_a_run_say_what_the_instance_lacks(tmp_path, shi
     told = {**os.environ, "DAGSTER_HOME": str(tmp_path / "dagster"), "SAG_HOME": str(tmp_path / "home")}
 
     def sag(*command: str) -> str:
-        done = [sys.executable, "-m", "sag_retrieval.cli.main", *command]
-        return subprocess.run(done, cwd=tmp_path, env=told, capture_output=True, text=True, check=True).stdout
+        done = forked.sag(*command, cwd=tmp_path, env=told)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     (row,) = [each for each in json.loads(sag("settings", "--json")) if each["name"] == "DAGSTER_HOME"]
     sag("ingest", "inbox")

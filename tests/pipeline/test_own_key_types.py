@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from sag_pipeline.extract.model_keys import KeyOptions
-from sag_pipeline.jobs import run_ingest, run_job
+from sag_pipeline.jobs import run_job
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.schema_file import read_schema
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
 from tests.support.scripted_answers import read_well
 
@@ -80,7 +81,7 @@ def put(home: Path, schema: dict[str, Any]) -> None:
 
 
 def ingest(**options: Any) -> dict[str, Any]:
-    return run_ingest(["inbox/letters", "inbox/notes"], options)
+    return bare_ingest(["inbox/letters", "inbox/notes"], options)
 
 
 def made(report: dict[str, Any]) -> Counter[str]:
@@ -176,7 +177,7 @@ def test_a_schema_may_lie_anywhere_or_stand_in_the_configuration(
     assert steps["keys"]["changed"] == steps["keys"]["new"] == 0
     assert steps["release"]["release"] == first["release"]
     chosen = RunOptions(key=KeyOptions(schema=read_schema(SCHEMA)))
-    assert made(run_ingest(["inbox/letters", "inbox/notes"], chosen)) == Counter()
+    assert made(bare_ingest(["inbox/letters", "inbox/notes"], chosen)) == Counter()
     assert made(ingest())["keys"] == 3  # the default again
 
 

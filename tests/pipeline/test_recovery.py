@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.embed.embed import open_embedding
-from sag_pipeline.jobs import run_ingest, run_report
+from sag_pipeline.jobs import run_report
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.runs.dagster_runs import PROCESS, end_lost_runs, prune_runs
 from sag_pipeline.runs.maintenance import Keep, keep_in_size, vacuum
@@ -28,6 +28,7 @@ from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.reports.series import prune_reports
 from sag_retrieval.topics.stored import release_communities
+from tests.support.bare_ingest import bare_ingest
 from tests.support.kept_home import unpack
 
 pytestmark = pytest.mark.slow
@@ -52,10 +53,10 @@ def made(tmp_path_factory) -> tuple[Path, dict]:
         (home / "CURRENT").unlink()
         more = folder / "inbox" / "more.md"
         more.write_text("# More\n\nThe Heron was repaired in 2023.\n", encoding="utf-8")
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
         run_report()
         more.unlink()
-        release = run_ingest(["inbox"])["release"]
+        release = bare_ingest(["inbox"])["release"]
         run_report()
         with open_release(home) as opened:
             return folder, kept | {"release": release, "counts": dict(opened.manifest.counts)}
@@ -116,7 +117,7 @@ def test_the_next_release_is_not_built_on_a_damaged_one(home, kept, tmp_path):
         path.write_bytes(b"")
     (tmp_path / "inbox" / "new.md").write_text("# New\n\nThe Heron sank in 2024.\n", encoding="utf-8")
 
-    report = run_ingest(["inbox"])
+    report = bare_ingest(["inbox"])
 
     assert report["is_new"]
     assert open_release(home).manifest.counts["documents"] == kept["counts"]["documents"] + 1
@@ -350,12 +351,12 @@ def test_a_run_whose_process_was_killed_is_told_as_failed(instance, home):
 
 def test_an_ingest_prunes_by_default_and_as_it_is_told(home, source):
     folder = source({"a.md": "# A\n\nLumen Optics sold 120 buoys in 2021.\n"})
-    run_ingest([folder])
+    bare_ingest([folder])
     source({"b.md": "# B\n\nThe Egret left the pier at noon.\n"})
-    run_ingest([folder])
+    bare_ingest([folder])
     assert len(Releases(home).found()) == 2
 
-    run_ingest([folder], {"keep_releases": 1, "grace_hours": 0})
+    bare_ingest([folder], {"keep_releases": 1, "grace_hours": 0})
 
     assert [each.folder.name for each in Releases(home).found()] == [Releases(home).current()]
 
@@ -367,7 +368,7 @@ def test_vectors_of_an_earlier_fit_go_with_the_last_release_that_has_them(home, 
     (home / "tables" / "events" / ".x.parquet.123").write_bytes(b"cut")
     (home / ".draft-x").mkdir()
 
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert fits > 1
     assert len(names(home / "vectors")) == 1

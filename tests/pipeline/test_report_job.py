@@ -16,11 +16,12 @@ from starlette.testclient import TestClient
 
 from sag_pipeline.defs.assets.report import Clustering, Reporting
 from sag_pipeline.defs.resources import PipelineResource
-from sag_pipeline.jobs import run_ingest, run_report
+from sag_pipeline.jobs import run_report
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import options_of
 from sag_retrieval.reports.options import ReportOptions
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -95,9 +96,9 @@ def test_a_report_launched_with_a_changed_run_config_follows_it_and_tells_what_i
         "where": {"content__contains": "Ada Byrne"},
         "period": "2018..",
     }
-    run_ingest([source({"heron.md": FIRST})])
+    bare_ingest([source({"heron.md": FIRST})])
     first = run_report(chosen)["report"]
-    run_ingest([source({"egret.md": SECOND})])
+    bare_ingest([source({"egret.md": SECOND})])
 
     second = page.runs("report", {"ops": {"write_report": {"config": chosen}}})["report"]
 

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import STORED
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, SettingsError
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, schema_of
 from tests.support.scripted_answers import read_well
 
@@ -67,23 +67,23 @@ def figures(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, object]]:
 
 @pytest.mark.slow
 def test_a_step_is_asked_again_and_only_that_one(model, source):
-    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     model.clear()
 
-    made = run_ingest(["inbox"], {"reprocess": ["events"]})
+    made = bare_ingest(["inbox"], {"reprocess": ["events"]})
 
     assert (made["steps"]["events"]["changed"], made["steps"]["keys"]["changed"]) == (2, 0)
     assert set(model) == {"ExtractedEvents"}
     assert not made["is_new"]  # the model says the same
 
     model.clear()
-    assert run_ingest(["inbox"])["steps"]["events"]["changed"] == 0
+    assert bare_ingest(["inbox"])["steps"]["events"]["changed"] == 0
     assert model.total() == 0
 
 
 @pytest.mark.slow
 def test_a_run_that_dagster_starts_says_what_asking_again_will_cost(model, source):
-    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     with dg.DagsterInstance.ephemeral() as instance:
         done = materialize("events", instance, reprocess=["events"], prices="1/2", max_calls=100)
         lines = [each.event_log_entry.user_message for each in instance.get_records_for_run(done.run_id).records]
@@ -100,9 +100,9 @@ def test_a_document_or_a_source_is_done_again_in_every_step(home, source, wanted
     source({"egret.md": EGRET})
     Path("ships").mkdir()
     Path("ships/heron.md").write_text(HERON, encoding="utf-8")
-    run_ingest(["inbox", "ships"])
+    bare_ingest(["inbox", "ships"])
 
-    made = run_ingest(["inbox", "ships"], {"reprocess": [wanted]})
+    made = bare_ingest(["inbox", "ships"], {"reprocess": [wanted]})
 
     assert {name: made["steps"][name]["changed"] for name in STORED} == dict.fromkeys(STORED, 1)
     assert not made["is_new"]
@@ -110,7 +110,7 @@ def test_a_document_or_a_source_is_done_again_in_every_step(home, source, wanted
 
 @pytest.mark.slow
 def test_the_estimate_counts_what_would_be_asked_again_and_changes_nothing(model, source):
-    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     model.clear()
 
     def calls(*more: str) -> dict[str, int]:
@@ -126,13 +126,13 @@ def test_the_estimate_counts_what_would_be_asked_again_and_changes_nothing(model
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_leaves_the_rest_of_what_it_was_to_do_again_for_the_next(home, source):
-    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     with Store.locked(home) as store:
         store.redo("keys", {"heron.md"})  # what the killed run did first
         rows = store.read("keys", ["heron.md"])["heron.md"]
 
     assert rows  # still there
-    assert run_ingest(["inbox"])["steps"]["keys"]["changed"] == 1
+    assert bare_ingest(["inbox"])["steps"]["keys"]["changed"] == 1
 
 
 @pytest.mark.slow
@@ -141,10 +141,10 @@ def test_a_run_that_is_killed_leaves_the_rest_of_what_it_was_to_do_again_for_the
     [("document:nowhere.md", "no such document is stored"), ("source:nowhere", "'nowhere' is not a source")],
 )
 def test_what_is_not_known_cannot_be_done_again(home, source, wanted, said):
-    run_ingest([source({"heron.md": HERON})])
+    bare_ingest([source({"heron.md": HERON})])
 
     with pytest.raises(SagError, match=said):
-        run_ingest(["inbox"], {"reprocess": [wanted]})
+        bare_ingest(["inbox"], {"reprocess": [wanted]})
 
 
 @pytest.mark.parametrize("wanted", ["event", "document:", "release", "vectors", ""])
@@ -155,7 +155,7 @@ def test_what_names_no_step_is_refused_with_those_there_are(wanted):
 
 @pytest.mark.slow
 def test_a_part_of_the_graph_is_made_of_what_is_stored(home, source):
-    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     with Store.locked(home) as store:
         store.redo("events", {"heron.md"})
         store.redo("keys", {"egret.md"})
@@ -176,7 +176,7 @@ def test_one_source_is_done_again_in_a_part_of_the_graph(home, source):
     source({"egret.md": EGRET})
     Path("ships").mkdir()
     Path("ships/heron.md").write_text(HERON, encoding="utf-8")
-    run_ingest(["inbox", "ships"])
+    bare_ingest(["inbox", "ships"])
 
     made = figures(materialize('key:"keys" or key:"triples"', reprocess=["source:ships"]))
 

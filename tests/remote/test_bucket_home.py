@@ -15,7 +15,7 @@ import pytest
 from sag_pipeline.integrity.bucket_files import fetch_home
 from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.jobs import run_ingest, run_report
+from sag_pipeline.jobs import run_report
 from sag_pipeline.runs.status import status_of
 from sag_pipeline.store.lease import lease
 from sag_pipeline.store.ledger import Entry
@@ -29,6 +29,7 @@ from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.cache import bytes_below, make_room
 from sag_retrieval.remote.files import Files
 from sag_retrieval.remote.mirror import mirror_of
+from tests.support.bare_ingest import bare_ingest
 from tests.support.buckets import environment_of, new_bucket, s3_proxy
 
 pytestmark = pytest.mark.slow
@@ -66,7 +67,7 @@ def ingested(s3: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[st
         for files in (TEXTS, MORE):
             for name, text in files.items():
                 (folder / "inbox" / name).write_text(text, encoding="utf-8")
-            made.append(run_ingest(["inbox"])["release"])
+            made.append(bare_ingest(["inbox"])["release"])
         return {key: body(open_files(url), key) for key in held(url)}, made
 
 
@@ -101,7 +102,7 @@ def body(files: Files, key: str) -> bytes:
 
 
 def test_a_home_in_a_bucket_is_made_here_and_searched_there(bucket: str, source: Source, machine: Machine):
-    made = run_ingest([source(TEXTS)])
+    made = bare_ingest([source(TEXTS)])
     mirror = machine("elsewhere")
     with open_release() as release:
         found = release.search("Who founded Acme?")
@@ -118,16 +119,16 @@ def test_a_home_in_a_bucket_has_the_release_of_a_folder(
 ):
     monkeypatch.setenv("SAG_HOME", str(home))
 
-    made = [run_ingest([source(files)])["release"] for files in (TEXTS, MORE)]
+    made = [bare_ingest([source(files)])["release"] for files in (TEXTS, MORE)]
 
     assert made == [*filled]
 
 
 def test_another_machine_goes_on_where_the_first_one_stopped(bucket: str, source: Source, machine: Machine):
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     machine("second")
-    again = run_ingest(["inbox"])
-    more = run_ingest([source(MORE)])
+    again = bare_ingest(["inbox"])
+    more = bare_ingest([source(MORE)])
     machine("first again")
     status = status_of(load_settings())
 
@@ -264,10 +265,10 @@ def test_old_releases_and_what_nothing_names_are_pruned(bucket: str, filled: tup
 
 
 def test_reports_form_a_series_across_machines(bucket: str, source: Source, machine: Machine):
-    run_ingest([source(TEXTS)])
+    bare_ingest([source(TEXTS)])
     machine("first")
     first = run_report()["report"]
-    run_ingest([source(MORE)])
+    bare_ingest([source(MORE)])
     mirror = machine("second")
     second = run_report()["report"]
     stored = [json.loads(path.read_text()) for path in (mirror / "reports").glob("*/*/report.json")]
@@ -278,16 +279,16 @@ def test_reports_form_a_series_across_machines(bucket: str, source: Source, mach
 
 
 def test_a_part_that_is_gone_from_the_bucket_is_named_and_mended(bucket: str, source: Source, machine: Machine):
-    made = run_ingest([source(TEXTS)])["release"]
+    made = bare_ingest([source(TEXTS)])["release"]
     (part,) = held(bucket, "tables/chunks/")
     open_files(bucket).delete([part])
     mirror = machine("second")
     with pytest.raises(SagError, match=rf"{part} in .* is missing; `sag repair` mends"):
-        run_ingest([source(MORE)])
+        bare_ingest([source(MORE)])
     found = verify_home(mirror, deep=False)
     done = repair_home(mirror)
     (Path("inbox") / "more.txt").unlink()
-    again = run_ingest(["inbox"])
+    again = bare_ingest(["inbox"])
 
     assert part in {fault.file for fault in found.faults}
     assert part in {each.file for each in done.done}
@@ -333,7 +334,7 @@ def test_credentials_that_may_only_read_can_search_and_an_ingest_says_what_lacks
         with open_release() as release:
             found = release.search("Who founded Acme?")
         with pytest.raises(SagError, match=r"cannot write .*the credentials do not allow it \(AccessDenied\)"):
-            run_ingest([given])
+            bare_ingest([given])
 
     assert found.hits[0].document_id == "acme.txt"
 
@@ -374,7 +375,7 @@ def test_processes_share_the_cache(tmp_path: Path):
 
 def test_a_home_that_is_a_folder_loads_no_object_store(home: Path, source: Source):
     code = (
-        "import sys; from sag_pipeline.jobs import run_ingest; run_ingest(['inbox']); import sag_retrieval;"
+        "import sys; from sag_pipeline.jobs import run_ingest; bare_ingest(['inbox']); import sag_retrieval;"
         "sag_retrieval.open_release().search('valves'); print('obstore' in sys.modules)"
     )
     source(TEXTS)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.sources.bucket_source import state_of_bucket
 from sag_pipeline.sources.folders import SourceOptions, refuse_source
 from sag_pipeline.sources.listing import RawDocument, list_source
@@ -13,6 +12,7 @@ from sag_retrieval.core.home_urls import mirror_folder
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.files import Files
+from tests.support.bare_ingest import bare_ingest
 
 TEXTS = {
     "acme.txt": "Acme Corporation was founded by Mara Voss in Oslo in 1999.",
@@ -99,16 +99,16 @@ def test_an_ingest_reads_what_changed_and_removes_what_is_gone(at_s3: str, monke
     files = open_files(at_s3)
     fill(files)
     monkeypatch.setenv("SAG_SOURCE", at_s3)
-    first = run_ingest([])
+    first = bare_ingest([])
     files.put("acme.txt", b"Acme Corporation was founded by Ida Lund in Bergen in 1980.")
     files.delete(["drafts/d.txt"])
-    second = run_ingest([])
-    third = run_ingest([])
+    second = bare_ingest([])
+    third = bare_ingest([])
     with open_release() as release:
         found = release.search("Who founded Acme Corporation?").hits[0].text
     files.delete([each.key for each in files.list()])
     with pytest.raises(SagError, match="holds no file, so nothing of it was changed"):
-        run_ingest([])
+        bare_ingest([])
     with open_release() as release:
         documents = release.tables["documents"]
 

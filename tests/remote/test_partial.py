@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.publish.publish import seal
 from sag_retrieval import BucketError, open_release
 from sag_retrieval.core.settings import load_settings
@@ -22,6 +21,7 @@ from sag_retrieval.release.vectors import VectorSet, write_dense
 from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.mirror import mirror_of
 from sag_retrieval.remote.partial import BLOCK, PartialFile
+from tests.support.bare_ingest import bare_ingest
 from tests.support.buckets import Proxy, s3_proxy
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
@@ -181,7 +181,7 @@ def test_a_release_with_vectors_in_lance_is_searched_by_block(at_s3: str, home: 
             monkeypatch.setenv(f"SAG_{name}", value)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        run_ingest([str(inbox)])
+        bare_ingest([str(inbox)])
         found = []
         for machine, verify in (("reader", "lazy"), ("another", "full")):
             monkeypatch.setenv("SAG_CACHE", str(tmp_path / machine))

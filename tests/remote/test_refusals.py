@@ -1,18 +1,18 @@
 """What cannot work is refused in one sentence, and no sentence holds a credential."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval import BucketError, SagError, SettingsError, open_release
 from sag_retrieval.core.home_urls import checked_url
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.buckets import open_files, refuse_without_conditions
 from sag_retrieval.remote.mirror import Mirror
+from tests.support import forked
+from tests.support.bare_ingest import bare_ingest
 from tests.support.buckets import KEY_ID, SECRET, Proxy, s3_proxy
 
 
@@ -92,7 +92,7 @@ def test_an_ingest_without_the_right_to_write_says_so(
     proxy.refuse("PUT", 403, "<Error><Code>AccessDenied</Code></Error>")
 
     with pytest.raises(SagError, match=r"cannot write .* the credentials do not allow it"):
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
 
 
 @pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
@@ -148,9 +148,8 @@ def test_credentials_appear_nowhere(at_s3: str, cache: Path, home: Path, monkeyp
     monkeypatch.setenv("DAGSTER_HOME", str(home.parent / "dagster"))
     said = ""
     for command in (["ingest", "inbox"], ["status", "--json"], ["settings", "--json"], ["releases"], ["verify"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "sag_retrieval.cli.main", *command], capture_output=True, text=True, check=True
-        )
+        done = forked.sag(*command)
+        assert done.returncode == 0, done.stderr
         said += done.stdout + done.stderr
     files = open_files(at_s3)
     stored = {each.key: found.read() for each in files.list() if (found := files.get(each.key))}

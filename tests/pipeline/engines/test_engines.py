@@ -18,7 +18,6 @@ from sag_pipeline.engines.engine import LocalEngine, close_engines, engine_for, 
 from sag_pipeline.engines.executors import ENDED
 from sag_pipeline.engines.processes import ProcessEngine
 from sag_pipeline.engines.tasks import TaskCall, answer
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.store.step_batch import Batch, Made, do_batch
 from sag_pipeline.store.store import Store
@@ -26,6 +25,7 @@ from sag_pipeline.tables import STORED, to_table
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
+from tests.support.bare_ingest import bare_ingest
 from tests.support.poisoned import DEAF, HUNGRY, POISON, SLEEPY, TASK
 
 OPTIONS = IngestOptions()
@@ -277,7 +277,7 @@ def test_an_ingest_on_processes_gives_the_same_parts_and_release(home, monkeypat
     def parts(engine: str) -> tuple[str, dict[str, list[str]]]:
         monkeypatch.setenv("SAG_ENGINE", engine)
         monkeypatch.setenv("SAG_HOME", f"home-{engine.partition(':')[0]}")
-        release = run_ingest(["inbox"])["release"]
+        release = bare_ingest(["inbox"])["release"]
         store = Store(Path(os.environ["SAG_HOME"]))
         return release, {table: sorted(store.parts.names(table)) for table in STORED}
 

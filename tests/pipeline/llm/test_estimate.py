@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs.estimate import estimate_run
 from sag_pipeline.runs.status import status_of
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 
@@ -86,7 +86,7 @@ def test_an_estimate_tells_the_calls_of_the_run_and_nearly_its_tokens(
 
     before = estimate_run([str(documents)], options)
     assert not server.calls
-    run_ingest([str(documents)], options)
+    bare_ingest([str(documents)], options)
     after = estimate_run([str(documents)], options)
 
     told, paid = total(before), status_of(load_settings())["calls"]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sag_pipeline.extract.model_keys import KeyOptions
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.llm.extract import model_of
 from sag_retrieval.models.openai import OpenAIChat
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, schema_of
 from tests.support.scripted_answers import read_well
 
@@ -40,27 +40,27 @@ def made(report: dict[str, Any]) -> list[str]:
 
 
 def test_each_option_of_the_questions_reaches_the_model_and_makes_again_what_depends_on_it(server: ChatServer):
-    first = run_ingest(["inbox"])
+    first = bare_ingest(["inbox"])
     before = len(server.calls)
-    unchanged = run_ingest(["inbox"], {"batch.parts": 1, "batch.tokens": 20, "key.most_known": 3})
+    unchanged = bare_ingest(["inbox"], {"batch.parts": 1, "batch.tokens": 20, "key.most_known": 3})
     assert made(unchanged) == []
     assert unchanged["release"] == first["release"]
     assert len(server.calls) == before
 
     singly = asked(server, "ExtractedKeys")
-    run_ingest(["inbox"], {"key.one_event_per_question": True})
+    bare_ingest(["inbox"], {"key.one_event_per_question": True})
     assert asked(server, "ExtractedKeys") - singly == 4  # events
 
-    again = run_ingest(["inbox"])
+    again = bare_ingest(["inbox"])
     assert again["release"] == first["release"]
 
 
 def test_smaller_batches_need_more_calls_and_give_the_same_release(server: ChatServer, monkeypatch, tmp_path: Path):
-    together = run_ingest(["inbox"])
+    together = bare_ingest(["inbox"])
     calls = len(server.calls)
     monkeypatch.setenv("SAG_HOME", str(tmp_path / "other"))
 
-    singly = run_ingest(["inbox"], {"batch.parts": 1})
+    singly = bare_ingest(["inbox"], {"batch.parts": 1})
 
     assert len(server.calls) - calls >= 4  # events and keys of two documents
     assert singly["release"] == together["release"]
@@ -68,9 +68,9 @@ def test_smaller_batches_need_more_calls_and_give_the_same_release(server: ChatS
 
 def test_without_a_model_the_options_of_its_questions_change_nothing(home: Path, source):
     source(FILES)
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
-    assert made(run_ingest(["inbox"], {"key.one_event_per_question": True, "batch.parts": 1})) == []
+    assert made(bare_ingest(["inbox"], {"key.one_event_per_question": True, "batch.parts": 1})) == []
 
 
 def test_default_options_are_left_out_of_the_fingerprint():

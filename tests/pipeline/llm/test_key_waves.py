@@ -9,7 +9,6 @@ import pytest
 
 from sag_pipeline.extract.known_options import KnownOptions
 from sag_pipeline.extract.shown_keys import KnownKey
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.llm.extract import events_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource, known_about
@@ -23,6 +22,7 @@ from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
 from tests.pipeline.llm.test_extract import inputs_of, with_rows
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import Answer, ChatServer, first_prompt_of, schema_of
 from tests.support.scripted_answers import known_names, read_well
 
@@ -139,7 +139,7 @@ def test_an_ingest_that_is_stopped_is_continued_with_the_prompts_of_one_that_is_
     monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
     source({f"{n}.md": f"# Part {n}\n\n{REPORT.text[n * 300 : n * 300 + 1500]}\n" for n in range(6)})
     options = {"concurrency": 1, "batch.parts": 2, "triples_by_model": False, "known.first_wave": 8}
-    whole = run_ingest(["inbox"], options)
+    whole = bare_ingest(["inbox"], options)
     expected = sorted(key_prompts(server))
     server.calls.clear()
     monkeypatch.setenv("SAG_HOME", str(tmp_path / "other"))
@@ -150,9 +150,9 @@ def test_an_ingest_that_is_stopped_is_continued_with_the_prompts_of_one_that_is_
 
     server.script = failing
     with pytest.raises(SagError, match="keys"):
-        run_ingest(["inbox"], options)
+        bare_ingest(["inbox"], options)
     server.script = read_well
-    continued = run_ingest(["inbox"], options)
+    continued = bare_ingest(["inbox"], options)
 
     answered = [
         first_prompt_of(c.request) for c in server.calls if schema_of(c.request) == "ExtractedKeys" and c.status == 200

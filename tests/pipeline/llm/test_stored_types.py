@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.llm.stored_types import with_stored_types
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs.estimate import estimate_run
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.schema_file import default_schema, read_schema
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 
@@ -64,7 +64,7 @@ def test_a_release_with_supplied_types_offers_them_and_the_estimate_knows(
     supplied = [{"content": f"The Ida sailed to port {n}.", "keys": vessel} for n in range(6)]
     given = {"id": "log", "text": " ".join(event["content"] for event in supplied), "events": supplied}
     (source / "log.jsonl").write_text(json.dumps(given), encoding="utf-8")
-    run_ingest([str(source)])
+    bare_ingest([str(source)])
     (source / "heron.txt").write_text(TEXT, encoding="utf-8")
     options = build_options(RunOptions, {"triples_by_model": False, "align.by_model": False}, what="ingest")
 
@@ -73,7 +73,7 @@ def test_a_release_with_supplied_types_offers_them_and_the_estimate_knows(
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
         before = estimate_run([str(source)], options)
-        run_ingest([str(source)], options)
+        bare_ingest([str(source)], options)
         after = estimate_run([str(source)], options)
         asked = [json.dumps(call.request["response_format"]) for call in server.calls]
 

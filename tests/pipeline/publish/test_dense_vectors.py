@@ -8,11 +8,11 @@ import pytest
 from sag_pipeline.embed.embed import open_embedding, wanted_vectors
 from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.store.store import Store
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.release.releases import Releases, prune_releases
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 
@@ -55,7 +55,7 @@ def linked(home: Path) -> dict[str, int]:
 
 
 def test_a_release_links_the_vectors_of_the_home_and_has_no_copy(home, inbox):
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert {*linked(home).values()} == {2}
     assert not list((Releases(home).path() / "arrays/vectors").glob("*.dense.npy"))
@@ -63,13 +63,13 @@ def test_a_release_links_the_vectors_of_the_home_and_has_no_copy(home, inbox):
 
 
 def test_lance_finds_what_the_mapped_arrays_find(home, inbox):
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
 
     assert found(home, "lance") == found(home)
 
 
 def test_a_release_copied_elsewhere_answers_by_itself(home, inbox, tmp_path):
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     usual = found(home)
     other = tmp_path / "other"
     shutil.copytree(Releases(home).path(), other / "releases" / Releases(home).path().name)
@@ -80,10 +80,10 @@ def test_a_release_copied_elsewhere_answers_by_itself(home, inbox, tmp_path):
 
 
 def test_an_older_release_keeps_the_vectors_that_the_home_purged_until_it_is_pruned(home, inbox):
-    first = run_ingest(["inbox"])["release"]
+    first = bare_ingest(["inbox"])["release"]
     usual = found(home)
     (inbox / "heron.md").unlink()
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     held = b"".join(path.read_bytes() for path in (Releases(home).path() / "lance").rglob("data/*"))
     store = Store(home)
     vectors = open_embedding(store, "openai:scripted").vectors
@@ -105,22 +105,22 @@ def test_an_older_release_keeps_the_vectors_that_the_home_purged_until_it_is_pru
 
 
 def test_the_same_content_gives_the_same_release_in_another_order_of_ingests(home, inbox, tmp_path, monkeypatch):
-    whole = run_ingest(["inbox"])["release"]
+    whole = bare_ingest(["inbox"])["release"]
     usual = found(home)
     monkeypatch.setenv("SAG_HOME", str(tmp_path / "second"))
     held = {name: (inbox / name).read_text(encoding="utf-8") for name in ("one.md", "log-3.md")}
     for name in held:
         (inbox / name).unlink()
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     for name, text in held.items():
         (inbox / name).write_text(text, encoding="utf-8")
 
-    assert run_ingest(["inbox"])["release"] == whole
+    assert bare_ingest(["inbox"])["release"] == whole
     assert found(tmp_path / "second") == usual
 
 
 def test_a_damaged_vector_is_refused_by_the_search_that_reads_it_and_mended(home, inbox):
-    release = run_ingest(["inbox"])["release"]
+    release = bare_ingest(["inbox"])["release"]
     usual = found(home)
     (data,) = (Releases(home).path() / "lance/events.lance/data").iterdir()
     with data.open("r+b") as file:  # the home's file too
@@ -134,14 +134,14 @@ def test_a_damaged_vector_is_refused_by_the_search_that_reads_it_and_mended(home
     files = {fault.file.partition("/")[0] for fault in verify_home(home, deep=True).faults}
     assert files == {"vectors", "releases"}
     repair_home(home)
-    assert run_ingest(["inbox"])["release"] == release
+    assert bare_ingest(["inbox"])["release"] == release
     assert found(home) == usual
     assert verify_home(home, deep=True).faults == []
 
 
 def test_vectors_in_a_form_that_cannot_be_mapped_are_copied(home, inbox, monkeypatch):
     monkeypatch.setattr("sag_pipeline.store.lance_tables.locate", lambda *_: [])
-    run_ingest(["inbox"])
+    bare_ingest(["inbox"])
     folder = Releases(home).path()
 
     assert len(list((folder / "arrays/vectors").glob("*.dense.npy"))) == 3

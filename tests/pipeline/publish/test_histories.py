@@ -26,7 +26,7 @@ editions = st.builds(
     st.integers(0, 10_000),
 )
 changes = st.dictionaries(st.sampled_from(NAMES), st.none() | editions | editions | editions, min_size=1, max_size=4)
-histories = st.lists(changes, min_size=2, max_size=6)
+histories = st.lists(changes, min_size=2, max_size=4)
 
 
 def same_arrays(one, other):

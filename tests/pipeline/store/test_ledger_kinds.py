@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.jobs import run_ingest
 from sag_pipeline.runs.maintenance import compact
 from sag_pipeline.store.ledger import SCHEMA, Entry, Ledger
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
@@ -18,6 +17,7 @@ from sag_pipeline.sync.sync import SyncOptions, sync_source
 from sag_retrieval import open_release
 from sag_retrieval.core.records import Document
 from sag_retrieval.language.words import without_breaks
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -107,9 +107,9 @@ def test_files_of_any_name_give_the_rows_of_the_current_files(tmp_path_factory, 
 @pytest.mark.slow
 @pytest.mark.no_cover
 def test_a_changed_document_whose_id_begins_with_a_plus_has_one_version_in_the_release(home, source):
-    run_ingest([source({f"+{n}.md": f"The Egret left pier {n}." for n in range(12)})])
+    bare_ingest([source({f"+{n}.md": f"The Egret left pier {n}." for n in range(12)})])
 
-    run_ingest([source({f"+{n}.md": f"The Egret came back to pier {n}." for n in range(3)})])
+    bare_ingest([source({f"+{n}.md": f"The Egret came back to pier {n}." for n in range(3)})])
 
     rows = open_release(home).index.rows["documents"].to_pylist()
     assert len(rows) == 12
@@ -119,8 +119,8 @@ def test_a_changed_document_whose_id_begins_with_a_plus_has_one_version_in_the_r
 def test_a_document_named_like_a_mark_of_old_is_a_document(home, tmp_path):
     (tmp_path / "d.jsonl").write_text('{"id": "*", "text": "Quill makes sensors."}\n{"id": "!", "text": "Lumen."}\n')
 
-    run_ingest(["d.jsonl"])
-    report = run_ingest(["d.jsonl"])
+    bare_ingest(["d.jsonl"])
+    report = bare_ingest(["d.jsonl"])
 
     assert open_release(home).index.rows["documents"]["document_id"].to_pylist() == ["!", "*"]
     assert report["steps"]["documents"]["skipped"] == 2
@@ -144,14 +144,14 @@ def as_version_0_1(folder: Path) -> None:
 @pytest.mark.parametrize("then", ["same", "changed"])
 def test_the_ledger_of_a_0_1_home_is_read_on(home, source, then):
     inbox = source({"+a.md": "Quill makes sensors.", "*.md": "Lumen makes buoys.", "empty.md": ""})
-    first = run_ingest([inbox])
+    first = bare_ingest([inbox])
     before = Ledger(home / "ledger").entries()
     as_version_0_1(home / "ledger")
 
     after = Ledger(home / "ledger").entries()
     if then == "changed":
         source({"+a.md": "Quill makes lamps.", "empty.md": "Mended."})
-    second = run_ingest([inbox])
+    second = bare_ingest([inbox])
 
     assert after == before
     assert (second["release"] == first["release"]) == (then == "same")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval import Answer, open_release
 from sag_retrieval.ask import ask
 from sag_retrieval.cli.main import main
 from sag_retrieval.release.folders import mark_of
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, broken, schema_of
 from tests.support.overlap_search import OverlapSearch
 from tests.support.scripted_writer import instead, lines_of, write_well
@@ -239,7 +239,7 @@ def test_a_search_without_a_release_is_asked_as_in_fast_mode():
 
 @pytest.mark.slow
 def test_a_release_without_themes_says_so(home, source):
-    run_ingest([source({"heron.md": "# Heron\n\nIt left.\n"})])
+    bare_ingest([source({"heron.md": "# Heron\n\nIt left.\n"})])
 
     with open_release() as release:
         answer = release.ask(RISKS["en"], mode="global")

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask import AskOptions, ReleaseContext, ask
 from sag_retrieval.ask.vocabulary import vocabulary_lines, within_tokens
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.release.schema import TABLES
+from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, first_prompt_of, schema_of
 from tests.support.small_release import build_index
 
@@ -64,7 +64,7 @@ def release(tmp_path_factory) -> Iterator[Release]:
             patch.delenv(name)
         patch.setenv("SAG_HOME", str(folder / "home"))
         patch.chdir(folder)
-        run_ingest(["docs"])
+        bare_ingest(["docs"])
         with open_release() as opened:
             yield opened
 

@@ -3,12 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.secrets import keep_address, keep_secret, masked
+from tests.support import forked
 from tests.support.chat_server import Answer, ChatServer
 
 KEY = "sk-proj-Zq8/+w0=5Jt"
@@ -53,10 +53,7 @@ def test_a_key_that_the_server_repeats_stands_nowhere(tmp_path, place):
             (tmp_path / ".env").write_text("".join(f"{name}={value}\n" for name, value in given.items()))
 
         def sag(*command: str) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                [sys.executable, "-m", "sag_retrieval.cli.main", *command],
-                cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=120,
-            )  # fmt: skip
+            return forked.sag(*command, cwd=tmp_path, env=told)
 
         done = [sag("ingest", "inbox"), sag("settings", "--json")]
 

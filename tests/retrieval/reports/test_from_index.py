@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("dagster", reason="needs the extra pipeline")
 
-from sag_pipeline.jobs import run_ingest
 from sag_retrieval import open_release
 from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.clusters.events import event_table
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def release(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("SAG_HOME", str(folder / "home"))
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
     return open_release(folder / "home")
 
 

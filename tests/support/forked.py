@@ -1,0 +1,128 @@
+"""Commands of `sag` as processes of their own that need not import what another one has imported already.
+
+A process that has the modules is forked for each command: a second of processor time where a new interpreter takes
+five. Tests whose subject is the start of a process, or a process that is killed, begin one by themselves.
+"""
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+LOADED = (
+    "dagster._core.storage.event_log.in_memory",
+    "duckdb",
+    "pandas",
+    "pyarrow.parquet",
+    "sag_pipeline.cli.commands",
+    "sag_pipeline.definitions",
+    "sag_pipeline.embed.embed",
+    "sag_pipeline.integrity.verify",
+    "sag_pipeline.jobs",
+    "sag_pipeline.publish.publish",
+    "sag_pipeline.runs.status",
+    "sag_pipeline.sync.sync",
+    "sag_pipeline.table_rules",
+    "sag_retrieval.api",
+    "sag_retrieval.cli.main",
+    "sag_retrieval.reports.report",
+    "sag_retrieval.topics.stored",
+)
+"""Modules that begin no thread when they are imported: only the thread that forks goes on in the other process."""
+
+
+def sag(
+    *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, seconds: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """What a command of `sag` wrote and how it ended."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        wanted = {"command": command, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
+        with _client() as line:
+            line.settimeout(seconds)
+            socket.send_fds(line, [json.dumps(wanted).encode()], [out.fileno(), err.fileno()])
+            line.shutdown(socket.SHUT_WR)
+            code = int(line.makefile().read())
+        written = []
+        for file in (out, err):
+            file.seek(0)
+            written.append(file.read().decode())
+    return subprocess.CompletedProcess(command, code, *written)
+
+
+def _client() -> socket.socket:
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(_server())
+    return line
+
+
+@cache
+def _server() -> str:
+    """Where the process that is forked listens; it ends with this one."""
+    folder = tempfile.TemporaryDirectory(prefix="sag-")
+    place = f"{folder.name}/s"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.forked", place],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+    def end() -> None:
+        process.kill()
+        process.wait()
+        folder.cleanup()
+
+    atexit.register(end)
+    assert process.stdout
+    assert process.stdout.readline() == b"ready\n"
+    return place
+
+
+def _serve(place: str) -> None:
+    """Fork for each command that is asked for, until the process that began this one is gone."""
+    for name in LOADED:
+        import_module(name)
+    assert threading.active_count() == 1, threading.enumerate()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(place)
+    listening.listen()
+    print("ready", flush=True)
+    threads = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    assert threads in (signal.SIG_DFL, None)
+    while True:
+        line, _ = listening.accept()
+        wanted, files, _, _ = socket.recv_fds(line, 1 << 20, 2)
+        if not (child := os.fork()):
+            listening.close()
+            line.close()
+            _run(json.loads(wanted), files)  # ends as a process of its own does
+        for file in files:
+            os.close(file)
+        _, status = os.waitpid(child, 0)
+        line.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+        line.close()
+
+
+def _run(wanted: dict[str, object], files: Sequence[int]) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, file in enumerate((nothing, *files)):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(str(wanted["cwd"]))
+    os.environ.clear()
+    os.environ.update(wanted["env"])  # type: ignore[call-overload]
+    sys.argv = ["sag", *wanted["command"]]  # type: ignore[misc]
+    import_module("sag_retrieval.cli.main").main()
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])

@@ -17,6 +17,25 @@ from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parent
 _FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
+_LONGEST = (
+    "pipeline/test_second_project.py",
+    "deploy/test_killed_processes.py",
+    "architecture/test_linear.py",
+    "pipeline/publish/test_layers_on_disk.py",
+    "contract/test_wrong_calls.py",
+    "contract/test_mending.py",
+    "deploy/test_compose.py",
+    "remote/test_bucket_home.py",
+    "pipeline/publish/test_histories.py",
+    "contract/test_telemetry.py",
+    "contract/test_disks.py",
+    "pipeline/llm/test_estimate.py",
+    "plugins/test_plugins.py",
+    "retrieval/statements/test_scorer.py",
+    "contract/test_tour.py",
+    "pipeline/engines/test_engines.py",
+)
+"""Files of tests that take more than a minute of one worker."""
 
 
 @pytest.hookimpl(optionalhook=True)  # unknown under `-p no:xdist`
@@ -28,9 +47,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long, so that no worker waits for another one at the end."""
+    """Begin with the files that take long, the longest first, so that no worker waits for another one at the end."""
     long = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in long)
+    first = {ROOT / "tests" / name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: (first.get(item.path, len(first)), item.path not in long))
 
 
 @pytest.fixture(scope="session")

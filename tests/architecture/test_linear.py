@@ -76,9 +76,12 @@ def still_grown(work, attacks, **bounds):
 def test_no_expression_takes_the_square_of_a_text(found):
     slow = {
         f"{each.name} {use}": still_grown(
-            used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 40)], largest=2048, quick=0.001
+            used(each.pattern, use),
+            [*quick_attacks()[place % 3 :: 3], *attacks_on(each.pattern, 40)],  # its own parts are the telling ones
+            largest=2048,
+            quick=0.001,
         )
-        for each in found
+        for place, each in enumerate(found)
         for use in each.uses
     }
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from sag_pipeline.store.store import Store
 from sag_retrieval.cli.main import _extra_of, main
+from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +27,26 @@ def ingested(home, source, bare_jobs) -> Path:
     source({"heron.md": NOTE, "quill.md": "# Quill\n\nQuill Instruments makes the sensors of the Heron buoy.\n"})
     assert sag("ingest", "inbox").exit_code == 0
     return home
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder with a source and its home."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "inbox").mkdir()
+    (folder / "inbox" / "heron.md").write_text(NOTE, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAG_HOME", str(folder / "home"))
+        patch.chdir(folder)
+        bare_ingest(["inbox"])
+    return folder
+
+
+@pytest.fixture
+def kept(made, home, monkeypatch) -> None:
+    """Stand in that folder, to call what changes nothing."""
+    monkeypatch.setenv("SAG_HOME", str(made / "home"))
+    monkeypatch.chdir(made)
 
 
 def test_an_ingest_of_nothing_but_broken_files_fails(home, source):
@@ -86,7 +107,7 @@ def test_what_a_parser_warned_of_is_shown_with_its_file(ingested):
         (["nosuch"], "No such command 'nosuch'"),
     ],
 )
-def test_a_wrong_call_ends_with_2_and_says_what_is_wrong(ingested, command, said):
+def test_a_wrong_call_ends_with_2_and_says_what_is_wrong(kept, command, said):
     result = sag(*command)
 
     assert result.exit_code == 2
@@ -185,7 +206,7 @@ def test_a_query_of_words_that_no_document_has_finds_nothing(ingested):
         assert "0 hits" not in sag("search", known).stdout
 
 
-def test_an_empty_restriction_is_named_and_not_the_words_of_the_query(ingested):
+def test_an_empty_restriction_is_named_and_not_the_words_of_the_query(kept):
     result = sag("search", "Heron buoy", "--where", "language=zh")
 
     assert "nothing fits within the restriction" in result.stdout

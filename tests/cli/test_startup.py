@@ -43,13 +43,3 @@ def test_a_search_loads_neither_pipeline_nor_models(demo):
 
 def test_an_answer_without_a_model_loads_neither_pipeline_nor_models(demo):
     assert loaded_by("ask", "Who made the O-ring?") & (PIPELINE | MODELS) == set()
-
-
-@pytest.mark.slow
-def test_an_ingest_with_nothing_to_do_does_not_load_lance(home, tmp_path):
-    (tmp_path / "inbox").mkdir()
-    (tmp_path / "inbox" / "heron.md").write_text("# Heron\n\nThe Heron was built in 2019.\n", encoding="utf-8")
-    source = str(tmp_path / "inbox")
-
-    assert "lancedb" in loaded_by("ingest", source)
-    assert "lancedb" not in loaded_by("ingest", source)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import forked
 from tests.support.chat_server import ChatServer
 from tests.support.deployed import free_port
 from tests.support.scripted_answers import read_well
@@ -110,7 +111,8 @@ def ingested(tmp_path_factory) -> Path:
     """A home with the release of the inbox beside it: another ingest of that finds nothing to do."""
     folder = tmp_path_factory.mktemp("ingested")
     fill(folder)
-    sag(folder / "home", "ingest", "inbox")
+    done = forked.sag("ingest", "inbox", cwd=folder, env={**os.environ, "SAG_HOME": str(folder / "home")})
+    assert done.returncode == 0, done.stderr
     return folder / "home"
 
 

@@ -19,6 +19,7 @@ from sag_retrieval.evaluation.questions import Question, read_questions
 from sag_retrieval.release.manifest import ANSWERS, Manifest
 from sag_retrieval.release.releases import Releases, list_releases
 from tests.pipeline.publish.histories import ONE_BY_ONE
+from tests.support.bare_ingest import bare_ingest
 
 HERON = "# Heron\n\nLumen Optics sold 120 buoys in 2021. Ada Byrne leads Lumen Optics.\n"
 EGRET = "# 白鹭号\n\n海澜公司在2023年卖出300盏灯。陈雨领导海澜公司。\n"
@@ -53,7 +54,7 @@ def kept(home: Path, release: str) -> dict[str, object]:
 def test_a_first_release_is_measured_and_passes(home, source, asked):
     asked(ASKED)
 
-    made = run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    made = bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
 
     check = kept(home, made["release"])
     assert (check["passed"], check["questions"], check["recall"], check["answer_rate"]) == (True, 2, 1.0, 1.0)
@@ -87,9 +88,9 @@ def test_a_release_that_answers_worse_is_kept_beside_the_current_one_and_says_th
 def test_questions_of_both_languages_are_asked_of_a_release_in_layers(home, source, asked, monkeypatch):
     monkeypatch.setattr("sag_pipeline.publish.publish._LAYERING", ONE_BY_ONE)
     asked(ASKED)
-    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
 
-    made = run_ingest([source({"pier.md": "# Pier\n\nMara Voss built the pier of Port Ansel.\n"})])
+    made = bare_ingest([source({"pier.md": "# Pier\n\nMara Voss built the pier of Port Ansel.\n"})])
 
     assert len(Manifest.read(Releases(home).path(made["release"])).layers) == 2
     check = kept(home, made["release"])
@@ -99,24 +100,24 @@ def test_questions_of_both_languages_are_asked_of_a_release_in_layers(home, sour
 @pytest.mark.slow
 def test_a_refused_release_can_be_promoted_and_is_then_the_one_to_compare_with(home, source, asked):
     asked(ASKED)
-    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     source({"heron.md": "# Heron\n\nThe ship has left. Nothing else is known of it.\n"})
     with pytest.raises(SagError):
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
     new = next(each.release_id for each in list_releases(home) if not each.is_current)
 
     Releases(home).promote(new)
 
-    assert run_ingest(["inbox"])["release"] == new
+    assert bare_ingest(["inbox"])["release"] == new
 
 
 @pytest.mark.slow
 def test_a_question_about_a_removed_document_is_left_out_and_blocks_nothing(home, source, asked):
     asked(ASKED)
-    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
 
     Path("inbox/heron.md").unlink()
-    made = run_ingest(["inbox"])
+    made = bare_ingest(["inbox"])
 
     check = kept(home, made["release"])
     assert (check["questions"], check["left_out"], check["recall"]) == (1, 1, 1.0)
@@ -128,7 +129,7 @@ def test_the_figures_of_earlier_releases_stay_after_these_are_pruned(home, sourc
     asked(ASKED)
     options = {"keep_releases": 1, "grace_hours": 0}
     ids = [
-        run_ingest([source({"heron.md": HERON + f"\nNote {n}.\n" * n, "egret.md": EGRET})], options)["release"]
+        bare_ingest([source({"heron.md": HERON + f"\nNote {n}.\n" * n, "egret.md": EGRET})], options)["release"]
         for n in range(3)
     ]
 
@@ -194,7 +195,7 @@ def test_a_margin_that_is_no_share_is_refused(margin):
 @pytest.mark.slow
 def test_a_question_that_ends_in_an_error_is_a_failed_check_and_its_release_is_new_once_it_passes(home, source, asked):
     asked(ASKED)
-    first = run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])["release"]
+    first = bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])["release"]
     release = open_release(home)
     release.close()
     with pytest.raises(QuestionError, match=r"question 'How many buoys .*' ended with ReleaseError"):
@@ -203,11 +204,11 @@ def test_a_question_that_ends_in_an_error_is_a_failed_check_and_its_release_is_n
     asked([*ASKED, {"id": "q3", "question": " ", "answers": ["x"]}])
 
     with pytest.raises(SagError, match=r"questions cannot be used|question ' ' ended with"):
-        run_ingest([source(broken)])
+        bare_ingest([source(broken)])
     assert Releases(home).current() == first
     asked(ASKED)
-    made = run_ingest(["inbox"])
+    made = bare_ingest(["inbox"])
 
     assert made["release"] != first
     assert made["is_new"]
-    assert run_ingest(["inbox"])["is_new"] is False
+    assert bare_ingest(["inbox"])["is_new"] is False

@@ -9,7 +9,6 @@ import argparse
 import gzip
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import sag_retrieval
+from tests.support import forked
 
 ROOT = Path(__file__).parents[2]
 LONG = ROOT.parent / "shared" / "data" / "longdocs"
@@ -75,16 +75,8 @@ class Visit:
         """
         at = {"documents": self.documents, "pipeline": self.folder / "pipeline.yaml", "folder": self.folder}
         at |= {"questions": ROOT / "data" / "questions.jsonl", "data": ROOT / "data"}
-        command = ["sag", *(word.format(**at) for word in words), "--json"]
-        ran = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            env=self.environment,
-            timeout=_SLOWEST,
-            check=False,
-            cwd=self.folder,
-        )
+        given = (word.format(**at) for word in words)
+        ran = forked.sag(*given, "--json", cwd=self.folder, env=self.environment, seconds=_SLOWEST)
         if ran.returncode:
             raise RuntimeError((ran.stderr.strip().splitlines() or ["no message"])[-1])
         return json.loads(ran.stdout)
@@ -474,7 +466,7 @@ def visited(features: Sequence[Feature], visit: Visit) -> Iterator[tuple[Feature
     for feature in features:
         try:
             value = feature.run(visit)
-        except (sag_retrieval.SagError, RuntimeError, subprocess.TimeoutExpired, LookupError, TypeError) as error:
+        except (sag_retrieval.SagError, RuntimeError, TimeoutError, LookupError, TypeError) as error:
             yield feature, f"{type(error).__name__}: {error}", False
             continue
         yield feature, said(value) or "nothing", not is_empty(value)

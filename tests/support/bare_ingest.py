@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
-from dagster._utils.error import SerializableErrorInfo, serializable_error_info_from_exc_info
+from dagster._utils.error import serializable_error_info_from_exc_info
 
 from sag_pipeline.components.corpus import ASSETS
 from sag_pipeline.defs.alerts import reason_of
@@ -108,8 +108,9 @@ def bare_ingest(
     }
 
 
-def _as_kept(error: Exception) -> SerializableErrorInfo:
+def _as_kept(error: Exception) -> Any:
     """An error as Dagster keeps it, from which the reason of a failed run is read."""
+    assert error.__traceback__
     return serializable_error_info_from_exc_info((type(error), error, error.__traceback__))
 
 

@@ -4,10 +4,10 @@ A process that has the modules is forked for each command: a second of processor
 five. Tests whose subject is the start of a process, or a process that is killed, begin one by themselves.
 """
 
-import atexit
 import json
 import os
-import signal
+import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -66,25 +66,21 @@ def _client() -> socket.socket:
 
 @cache
 def _server() -> str:
-    """Where the process that is forked listens; it ends with this one."""
-    folder = tempfile.TemporaryDirectory(prefix="sag-")
-    place = f"{folder.name}/s"
+    """Where the process that is forked listens; it ends with this one, whose end closes its standard input."""
+    place = f"{tempfile.mkdtemp(prefix='sag-')}/s"
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.forked", place],
         cwd=Path(__file__).parents[2],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-
-    def end() -> None:
-        process.kill()
-        process.wait()
-        folder.cleanup()
-
-    atexit.register(end)
+    _RUNNING.append(process)
     assert process.stdout
     assert process.stdout.readline() == b"ready\n"
     return place
+
+
+_RUNNING: list["subprocess.Popen[bytes]"] = []
 
 
 def _serve(place: str) -> None:
@@ -92,24 +88,21 @@ def _serve(place: str) -> None:
     for name in LOADED:
         import_module(name)
     assert threading.active_count() == 1, threading.enumerate()
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(place)
-    listening.listen()
-    print("ready", flush=True)
-    threads = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    assert threads in (signal.SIG_DFL, None)
-    while True:
-        line, _ = listening.accept()
-        wanted, files, _, _ = socket.recv_fds(line, 1 << 20, 2)
-        if not (child := os.fork()):
-            listening.close()
-            line.close()
-            _run(json.loads(wanted), files)  # ends as a process of its own does
-        for file in files:
-            os.close(file)
-        _, status = os.waitpid(child, 0)
-        line.sendall(str(os.waitstatus_to_exitcode(status)).encode())
-        line.close()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(place)
+        listening.listen()
+        print("ready", flush=True)
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+            with listening.accept()[0] as line:
+                wanted, files, _, _ = socket.recv_fds(line, 1 << 20, 2)
+                child = os.fork()
+                if not child:
+                    _run(json.loads(wanted), files)  # ends by `SystemExit`, as a process of its own
+                for file in files:
+                    os.close(file)
+                _, status = os.waitpid(child, 0)
+                line.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+    shutil.rmtree(Path(place).parent)
 
 
 def _run(wanted: dict[str, object], files: Sequence[int]) -> None:

@@ -375,7 +375,7 @@ def test_processes_share_the_cache(tmp_path: Path):
 
 def test_a_home_that_is_a_folder_loads_no_object_store(home: Path, source: Source):
     code = (
-        "import sys; from sag_pipeline.jobs import run_ingest; bare_ingest(['inbox']); import sag_retrieval;"
+        "import sys; from sag_pipeline.jobs import run_ingest; run_ingest(['inbox']); import sag_retrieval;"
         "sag_retrieval.open_release().search('valves'); print('obstore' in sys.modules)"
     )
     source(TEXTS)

@@ -124,29 +124,23 @@ def test_two_corpora_are_listed_materialized_and_searched(project, tmp_path):
         assert "安平银行" in loans.search("三号变电站的贷款").hits[0].text
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [("homes/loans", "homes/birds", "two corpora have the home"), ("home:", "hoem:", "hoem")],
-    ids=["one home for two", "a misspelt field"],
-)
-def test_a_wrong_component_is_refused_with_the_reason(project, old, new, said):
+def test_a_wrong_component_is_refused_with_the_reason(project):
     path = project.folder / "src/shop/defs/loans/defs.yaml"
     before = path.read_text(encoding="utf-8")
-    path.write_text(before.replace(old, new), encoding="utf-8")
+    path.write_text(before.replace("home:", "hoem:"), encoding="utf-8")
     try:
         done = project.run("dg", "check", "defs")
     finally:
         path.write_text(before, encoding="utf-8")
 
     assert done.returncode != 0
-    assert said in done.stdout + done.stderr
+    assert "hoem" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("words", [("list", "defs"), ("check", "defs")])
-def test_dg_works_in_the_root_of_this_project_without_a_notice(project, words):
+def test_dg_works_in_the_root_of_this_project_without_a_notice(project):
     root = project.venv.parent / "source"
 
-    told = project.dg(*words, folder=root, DAGSTER_HOME=str(root))
+    told = project.dg("list", "defs", folder=root, DAGSTER_HOME=str(root))
 
     assert not [notice for notice in ("plugin manifest", "Telemetry", "Traceback", "leaked") if notice in told], told
 
@@ -159,16 +153,8 @@ def test_dg_gives_the_code_location_the_name_of_the_workspace():
     assert named == loaded["python_module"]["location_name"]
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("schedule: 0 25 * * *", "25"),
-        ("tables: [{asset: articles, removal: never}]", "never"),
-        ("options: {header: {sentences: 3}, source: {ocr: [1]}}", "[1]"),
-        ("retry: {max_retries: -1}", "-1"),
-    ],
-)
-def test_dg_check_yaml_finds_a_wrong_value_by_itself(project, line, said):
+def test_dg_check_yaml_finds_a_wrong_value_by_itself(project):
+    line, said = "options: {header: {sentences: 3}, source: {ocr: [1]}}", "[1]"  # others: test_option_schema.py
     place = project.folder / "src/shop/defs/loans"
     before = (place / "defs.yaml").read_text(encoding="utf-8")
     kept = "".join(each for each in before.splitlines(keepends=True) if line.partition(":")[0] not in each)

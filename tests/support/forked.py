@@ -18,25 +18,12 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-LOADED = (
-    "dagster._core.storage.event_log.in_memory",
-    "duckdb",
-    "pandas",
-    "pyarrow.parquet",
-    "sag_pipeline.cli.commands",
-    "sag_pipeline.definitions",
-    "sag_pipeline.embed.embed",
-    "sag_pipeline.integrity.verify",
-    "sag_pipeline.jobs",
-    "sag_pipeline.publish.publish",
-    "sag_pipeline.runs.status",
-    "sag_pipeline.sync.sync",
-    "sag_pipeline.table_rules",
-    "sag_retrieval.api",
-    "sag_retrieval.cli.main",
-    "sag_retrieval.reports.report",
-    "sag_retrieval.topics.stored",
-)
+LOADED = """
+dagster._core.storage.event_log.in_memory duckdb pandas pyarrow.parquet sag_pipeline.cli.commands
+sag_pipeline.definitions sag_pipeline.embed.embed sag_pipeline.integrity.verify sag_pipeline.jobs
+sag_pipeline.publish.publish sag_pipeline.runs.status sag_pipeline.sync.sync sag_pipeline.table_rules
+sag_retrieval.api sag_retrieval.cli.main sag_retrieval.reports.report sag_retrieval.topics.stored
+""".split()
 """Modules that begin no thread when they are imported: only the thread that forks goes on in the other process."""
 
 
@@ -46,7 +33,8 @@ def sag(
     """What a command of `sag` wrote and how it ended."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         wanted = {"command": command, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
-        with _client() as line:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(_server())
             line.settimeout(seconds)
             socket.send_fds(line, [json.dumps(wanted).encode()], [out.fileno(), err.fileno()])
             line.shutdown(socket.SHUT_WR)
@@ -56,12 +44,6 @@ def sag(
             file.seek(0)
             written.append(file.read().decode())
     return subprocess.CompletedProcess(command, code, *written)
-
-
-def _client() -> socket.socket:
-    line = socket.socket(socket.AF_UNIX)
-    line.connect(_server())
-    return line
 
 
 @cache
@@ -114,7 +96,7 @@ def _run(wanted: dict[str, object], files: Sequence[int]) -> None:
     os.environ.clear()
     os.environ.update(wanted["env"])  # type: ignore[call-overload]
     sys.argv = ["sag", *wanted["command"]]  # type: ignore[misc]
-    import_module("sag_retrieval.cli.main").main()
+    raise SystemExit(import_module("sag_retrieval.cli.main").main())
 
 
 if __name__ == "__main__":

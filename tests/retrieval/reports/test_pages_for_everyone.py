@@ -63,8 +63,7 @@ def violations(page):
     return [(each["id"], each["nodes"][0]["html"][:120]) for each in found]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+@pytest.mark.parametrize(("scheme", "size"), [("light", (1280, 900)), ("dark", (390, 844))])
 def test_axe_finds_nothing_on_the_page_and_on_the_page_of_a_theme(visit, towns, tmp_path, scheme, size):
     report = written(towns(languages=("en", "zh"), months=6), tmp_path)
 

@@ -27,7 +27,7 @@ BOUNDS = {
     "decision records, words of the longest": 200,
     "pages of docs": 43,
     "pages of docs, words": 58_600,
-    "lines of tests": 44_400,
+    "lines of tests": 44_590,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

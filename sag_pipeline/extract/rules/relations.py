@@ -4,8 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from sag_pipeline.extract.rules.keys import TOPIC
-from sag_pipeline.extract.rules.relations_en import english_relations
-from sag_pipeline.extract.rules.relations_zh import chinese_relations
+from sag_pipeline.extract.rules.sentence_relations import sentence_relations
 from sag_pipeline.extract.triples import (
     ACTION_TYPES,
     SUBJECT_TYPES,
@@ -81,9 +80,7 @@ def _read(content: str, named: Sequence[Key], topic: str, language: str) -> list
     if len({number for _, _, number in spans} | ({about} - {None})) <= 1:
         return []  # a relation has two ends
     spans = sorted([*spans, *_outside(spans, [(date.start, date.end, -1) for date in dates(content, language)])])
-    if is_cjk(content):
-        return chinese_relations(content, spans, about)
-    return english_relations(content, spans, about) if language == "en" else []
+    return sentence_relations(content, spans, about) if language == "en" or is_cjk(content) else []
 
 
 def _outside(names: Sequence[NameSpan], spans: Iterable[NameSpan]) -> list[NameSpan]:

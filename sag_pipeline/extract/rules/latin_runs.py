@@ -59,37 +59,20 @@ _NAME = re.compile(
 _UNNAMED = re.compile(
     r"[A-Z]-[a-z]+|(?:I|You|We|They|He|She|It|That|There|Don|Can|Won|Isn|Didn|Let|What|Who)['’]\w*|[CJNSQ]u?['’][a-zé]+|Q[1-4]|H[12]|FY\d*"
 )
-_ROMANCE = frozenset({"fr", "es", "it", "pt"})
-"""Languages whose openers of sentences no list has: of three words at a start the last two are the name."""
 _WITHOUT_CASE = frozenset({"ja", "ko"})
 """Languages in whose lines a code is the only word with capitals; Chinese has rules of its own for such words."""
-_VERSION = re.compile(r"\s\d+\.\d")
 _TOKEN = re.compile(r"\S+")
 _OPENERS = tuple("\"“‘'(:*_—")
 _TAIL = re.compile(
     r"[-‑–](?:born|based|language|style|like|wide|era|type|made|level|owned|led|run|class|only|free|related|speaking|[a-z]{3,}ed)\Z"
 )
 """What makes an adjective of a name: `German-born`, `London-based`."""
-_MONEY_SIGNS = frozenset("$€£¥")
-"""What stands behind the country of a currency: `US$`, `HK$`."""
-_LABEL_MARKS = frozenset(":：*_")
-_BEHIND_LABEL = re.compile(r"[:：][*_]{0,3}[ \t]\Z")
-_VERB = (
-    r"(?:has|had|is|was|will|would|can|could|may|might|must|did|does"
-    r"|[a-z]{1,30}ed|(?!this\b|its\b|as\b|us\b)[a-z]{0,30}[^\Ws]s)\b"
-)
-_SENTENCE_GOES_ON = re.compile(rf"[,;]\s[a-z]|-[a-z]|[?!]|\s(?!{_VERB})[a-z]")
-"""What follows a first word that is no name: more of a phrase, but no verb that would have it as subject."""
 _NUMBER_BEFORE = re.compile(
     r"\b(?:(?:the|The|at|of|a)\s(?P<year>(?:1[5-9]|20)\d\d)|(?P<ordinal>\d{1,3}(?:st|nd|rd|th)))\s\Z"
 )
 _NUMBER_ENDS = (*"0123456789", "t", "d", "h")
-_AND = re.compile(rf"\s(?:and|&)\s(?P<second>{_WORD}(?:\sof\s(?:the\s)?{_WORD})?)")
-_LAST_OF = re.compile(r"\sof(?:\sthe)?\s\S+\Z")
 _IDENTIFIER = re.compile(r"(?=(?:\D*\d){3})[A-Z]{1,6}-?\d[\d-]*")
 """A number of a contract, an invoice or a ticket: what stands before it says what it numbers."""
-_LEAST_LED = 3
-"""A word, a first name and a surname."""
 
 
 class Name(NamedTuple):
@@ -147,9 +130,7 @@ class RunReader:
             words[-1] = (words[-1][0], tail.start())
         if words and _is_quoted(self._text, words[0][0], words[-1][1]):
             return self._name(words, is_first=is_first, led_by="")  # the quotes say where it begins and ends
-        opens = is_first and self._opens(words)
-        low, led_by = self._first_of_name(words[1:] if opens else words)
-        low += opens
+        low, led_by = self._first_of_name(words)
         high = len(words)
         while low < high and self._is_weak_last(self._text[slice(*words[high - 1])], high - low):
             high -= 1
@@ -158,21 +139,7 @@ class RunReader:
             return None
         if len(words) > _LONGEST and sum(self._text[first].isupper() for first, _ in words) > _LONGEST:
             return None
-        skipped = self._before_person(words)
-        return self._name(words[skipped:], is_first=is_first and not low + skipped, led_by=led_by)
-
-    def _before_person(self, words: Sequence[tuple[int, int]]) -> int:
-        """How many words stand before a person's full name at the end of a run: `Venetian John Cabot`."""
-        if len(words) < _LEAST_LED:
-            return 0
-        names = [self._text[slice(*word)] for word in words]
-        if names[0].lower() in _FIRST_NAMES or name_type(" ".join(names)) != ENTITY:
-            return 0
-        rows = range(1, len(names) - 1)
-        is_first = (
-            row for row in rows if names[row].lower() in _FIRST_NAMES and name_type(" ".join(names[row:])) == PERSON
-        )
-        return next(is_first, 0)
+        return self._name(words, is_first=is_first and not low, led_by=led_by)
 
     def _first_of_name(self, words: Sequence[tuple[int, int]]) -> tuple[int, str]:
         """The row of the first word that is part of the name, and the role in front of it."""
@@ -189,17 +156,6 @@ class RunReader:
             low += 1
         return low, led_by
 
-    def _opens(self, words: Sequence[tuple[int, int]]) -> bool:
-        """Whether the first word of a run opens the sentence and is no part of a name: `Shares of Ernst & Young`."""
-        if len(words) <= 2:  # noqa: PLR2004  a word, and a name of two
-            return False
-        names = [self._text[slice(*word)] for word in words[:3]]
-        if names[0].lower() in _FIRST_NAMES:
-            return False
-        if names[0].lower() in _WORDS["COMMON_NOUNS"]:
-            return names[1] == "of" and names[0].endswith("s")
-        return self._language in _ROMANCE and names[1].lower() not in LINKS and name_type(" ".join(names)) == ENTITY
-
     def _is_rank(self, words: Sequence[tuple[int, int]]) -> bool:
         """Whether a rank stands before a person's full name; before one word it is part of the name."""
         rest = " ".join(self._text[slice(*word)] for word in words[1:])
@@ -214,25 +170,19 @@ class RunReader:
         is_label = opens and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in _FIRST_NAMES
         key_type = type_in_context(text, (first, last), name, led_by)
         is_name = _may_be_name(name) or (name.lower() in _WORDS["COMMON_NOUNS"] and _is_quoted(text, first, last))
-        if not is_name or (is_label and is_kind(name, key_type)) or text[last : last + 1] in _MONEY_SIGNS:
+        if not is_name or (is_label and is_kind(name, key_type)):
             return None
         first, last, name = self._widened(first, last, name, key_type)
-        may_open = len(words) == 1 and not led_by and text[max(0, first - 2) : first - 1] in _LABEL_MARKS
-        is_first = is_first or (may_open and _opens_behind_label(text, first, last))
         is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or key_type in (PERSON, PLACE)
-        return Name(first, last, name, key_type, is_sure or _is_shown(text, first, last), is_first)
+        return Name(first, last, name, key_type, is_sure or _is_quoted(text, first, last), is_first)
 
     def _widened(self, first: int, last: int, name: str, key_type: str) -> tuple[int, int, str]:
-        """The name with a year or an ordinal before it, and with what its institution also is for."""
+        """The name with a year or an ordinal before it."""
         is_behind = self._text[max(0, first - 2) : first - 1].endswith(_NUMBER_ENDS)
         number = _NUMBER_BEFORE.search(self._text, max(0, first - 12), first) if is_behind else None
         if number and key_type != PERSON and (number["ordinal"] or " " in name):
             kind = "ordinal" if number["ordinal"] else "year"
             return number.start(kind), last, f"{number[kind]} {name}"
-        is_of = " of " in name and name.partition(" ")[0].lower() in _WORDS["ORGANISATION_OF"]
-        second = _AND.match(self._text, last) if is_of and _LAST_OF.search(name) else None
-        if second:
-            return first, second.end(), f"{name} {' '.join(second[0].split())}"
         return first, last, name
 
     def _is_weak_last(self, word: str, count: int) -> bool:
@@ -266,12 +216,6 @@ def _is_shouted(text: str, position: int) -> bool:
     return len(line) > 6 and line.isupper()  # noqa: PLR2004  a short acronym may stand alone
 
 
-def _opens_behind_label(text: str, start: int, end: int) -> bool:
-    """Whether a word begins a sentence behind a label: `Abdomen: Soft, without pain`; a first name calls somebody."""
-    is_behind = _BEHIND_LABEL.search(text, max(0, start - 5), start) and _SENTENCE_GOES_ON.match(text, end)
-    return bool(is_behind) and text[start:end].lower() not in _WORDS["FIRST_NAMES"]
-
-
 def _is_he(text: str, words: Sequence[tuple[int, int]]) -> bool:
     """Whether a run begins with the surname He: the pronoun stands before no capital."""
     return len(words) > 1 and text[slice(*words[0])] == "He"
@@ -282,11 +226,6 @@ def _may_be_name(name: str) -> bool:
         return False
     is_shouted = " " in name and name.isupper() and len(name) > 12 and not has_legal_form(name.rpartition(" ")[2])  # noqa: PLR2004
     return name.lower() not in _NOT_NAMES and not is_shouted
-
-
-def _is_shown(text: str, start: int, end: int) -> bool:
-    """Whether a word is quoted by itself, or a version number follows."""
-    return _is_quoted(text, start, end) or bool(_VERSION.match(text, end))
 
 
 def _is_quoted(text: str, start: int, end: int) -> bool:

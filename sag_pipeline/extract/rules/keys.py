@@ -41,8 +41,18 @@ _FORM_WORDS = read_words("en")["FORM_WORDS"]
 _LEAST_USES = 2
 _BEGINNING = 12
 _LONGEST_PRONOUN = 4
+_NUMBER = re.compile(
+    r"(?:第[一二三四五六七八九十百千零〇\d]++[章节部篇条]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.]|[（(]?[\dIVXivx]{1,4}[.)、）．]"
+    r"|(?<!\d)\d{1,9}(?:\.\d{1,9}){0,9}\s|(?:chapter|part|section|appendix)\s+\w+[:.]?)\s*",
+    re.IGNORECASE,
+)
 _CHINESE = re.compile(r"[\u3400-\u9fff]{2,8}")
 _ENGLISH = re.compile(r"[a-z]{3,}(?:[ -][a-z]{3,}){0,2}")
+_GENERIC = re.compile(
+    "introduction|background|summary|conclusions?|overview|contents|notes?|references|appendix|details|history|general"
+    "|other|results|discussion|abstract|preface|basic|information|list|name"
+    "|前言|引言|背景|概述|概况|总结|结论|目录|附录|附件|其他|其它|说明|备注|摘要|简介|基本信息|内容|正文|参考文献|结语"
+)
 
 
 def offline_keys(
@@ -215,7 +225,7 @@ def topics(text: str, lines: Sequence[Line]) -> list[Mention]:
 
 def _term(line: str) -> str:
     """What a heading names, if it is short enough to be a term; empty otherwise."""
-    words = bare_heading(line).strip()
+    words = _NUMBER.sub("", bare_heading(line), count=1).strip()
     pattern = _CHINESE if is_cjk(words) else _ENGLISH
-    is_term = pattern.fullmatch(words) and words not in _FORM_WORDS
+    is_term = pattern.fullmatch(words) and not _GENERIC.fullmatch(words) and words not in _FORM_WORDS
     return words if is_term else ""

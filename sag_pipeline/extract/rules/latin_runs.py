@@ -173,6 +173,9 @@ class RunReader:
         if not is_name or (is_label and is_kind(name, key_type)):
             return None
         first, last, name = self._widened(first, last, name, key_type)
+        is_behind_label = text[max(0, first - 4) : first].rstrip(" *_")[-1:] in (":", "：")
+        is_value = text[last : last + 2].strip(" .*_")[:1] in ("", "\n", "|", ";")  # alone behind its label
+        is_first = is_first or (is_behind_label and not is_value and len(words) == 1 and not led_by)
         is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or key_type in (PERSON, PLACE)
         return Name(first, last, name, key_type, is_sure or _is_quoted(text, first, last), is_first)
 

@@ -14,7 +14,6 @@ from sag_pipeline.extract.rules.name_types import (
     PRODUCT,
     WORK,
     has_legal_form,
-    is_common_first,
     name_type,
 )
 from sag_pipeline.extract.rules.names_ja import japanese_names
@@ -208,8 +207,8 @@ def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
             continue
         parts = {words[0], words[-1]} if key_type == PERSON else set[str]()
         is_initials = words[0].isupper() and len(words[0]) > 1 and not has_legal_form(words[-1])
-        if key_type == ORGANISATION and not is_common_first(words[0]) and not is_initials:
-            parts = {words[0]}
+        if key_type == ORGANISATION and not is_initials:
+            parts = {words[0].rstrip(",")}
         for part in parts:
             wholes[part].append(name)
     return wholes

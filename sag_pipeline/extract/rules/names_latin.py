@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -21,19 +21,10 @@ _LOWER_WORD = re.compile(r"(?<![\w'’/.@-])[a-zà-ÿ]{2,}(?:-[a-zà-ÿ]{2,})*(?
 _FIRST_WORD = re.compile(r"^\S+\s(?:of\s|for\s)?(?:the\s)?")
 _QUOTED = re.compile(r"[\"“](?P<title>[A-Z][^\"“”\n]{3,60})[\"”]")
 _LISTED = re.compile(r",?\s?(?:,|and|&|und|et|y|e|与|和|及|、)\s?")
-_ENDS_INSIDE = re.compile(r"[.!?;]\s")
-_OWNS = re.compile(r"['’]s\s")
-_LINE_BEGINS = re.compile(r"(?:\A|\n)[#* ]{0,8}\Z")
-_LINE_ENDS = re.compile(r"[* ]{0,4}(?:\n|\Z)")
-_GOES_ON = re.compile(r"\s[a-z]")
-_LONGEST_NAME_IN_ED = 8
-"""Longer words in `ed` that go on in small letters are participles; `Ahmed`, `Alfred` are none."""
-_SECTION_NUMBER = re.compile(r"\s\d+(?:\.\d+)*(?![\d%])")
 _BOLD_LABEL = re.compile(
     r"(?:\A|\n)[ \t]{0,8}(?:[-*+•][ \t]{1,3}|\d{1,2}[.)][ \t]{1,3})?\*\*(?P<label>[^*\n]{1,80})\*\*"
     r"(?:(?<=[:：]\*\*)|(?=[:：])|(?=[ \t]*(?:\n|\Z)))"
 )
-_COMPOUND = re.compile(r"(?<![\w-])(?P<first>[A-ZÄÖÜ][A-Za-zäöüß]{2,20})-(?P<last>[A-ZÄÖÜ][a-zäöüß]{2,30})(?![\w-])")
 _LINKING = frozenset("a an and as at but by for from in into is it n of off on or out over the to up with".split())
 """Words of grammar that stay small in a title."""
 
@@ -58,37 +49,16 @@ def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en")
     sure_words = {word for name in found if name.text in sure and name.key_type == PERSON for word in name.text.split()}
     sure_words |= {name.partition(" ")[0] for name in sure}
     capital = Counter(name.text.lower() for name in found)
-    sure_words |= {
-        name.text
-        for name in found
-        if capital[name.text.lower()] > 1 and _stands_out(text, name) and not lower[name.text.lower()]
-    }
     kept = [
         _without_first_word(name, sure) if name.is_first else name
         for name in found
         if (name.is_sure or name.text in sure or name.text in sure_words)
         and (" " in name.text or lower[name.text.lower()] <= capital[name.text.lower()] // 2)
     ]
-    common = Counter(name.text for name in kept if _is_common(text, name, lower))
-    kept = [_unless_common(name, lower) for name in kept if 2 * common[name.text] < capital[name.text.lower()]]
-    kept = _without_labels(text, kept)
+    kept = _without_labels(text, [_unless_common(name, lower) for name in kept])
     if language not in _CAPITALS:
         kept = [name for name in kept if name.key_type != ENTITY or _is_code(name.text)]
-        kept = [*kept, *_first_of_compounds(text)]
     return [*kept, *_quoted_titles(text)]
-
-
-def _is_common(text: str, name: Name, lower: Counter[str]) -> bool:
-    """Whether a word of open type is no name: a participle before more words, or a word that the text also has small.
-
-    Of the latter only those with a hyphen, and those that a number of a section follows.
-    """
-    small = name.text.lower()
-    if name.key_type != ENTITY or " " in name.text:
-        return False
-    if small.endswith("ed") and len(small) > _LONGEST_NAME_IN_ED and _GOES_ON.match(text, name.end):
-        return True
-    return bool(lower[small]) and ("-" in small or bool(_SECTION_NUMBER.match(text, name.end)))
 
 
 def _unless_common(name: Name, lower: Counter[str]) -> Name:
@@ -113,24 +83,6 @@ def _without_labels(text: str, names: Sequence[Name]) -> list[Name]:
         for name, is_inside in zip(names, inside, strict=True)
         if not is_inside or name.key_type != ENTITY or name.text in elsewhere
     ]
-
-
-def _first_of_compounds(text: str) -> Iterator[Name]:
-    """Names before a hyphen in two compounds or more: German joins common nouns without one (`Linux-Kernel`)."""
-    uses = [(found.start("first"), found["first"], found["last"]) for found in _COMPOUND.finditer(text)]
-    ends: defaultdict[str, set[str]] = defaultdict(set)
-    for _, first, last in uses:
-        ends[first].add(last)
-    for start, first, _ in uses:
-        if len(ends[first]) > 1:
-            yield Name(start, start + len(first), first, ENTITY, is_sure=True, is_first=False)
-
-
-def _stands_out(text: str, name: Name) -> bool:
-    """Whether a word is alone on its line, as in a title, or owns something."""
-    return bool(_OWNS.match(text, name.end)) or bool(
-        _LINE_ENDS.match(text, name.end) and _LINE_BEGINS.search(text, max(0, name.start - 10), name.start)
-    )
 
 
 def _with_persons_of_lists(text: str, names: Sequence[Name]) -> list[Name]:
@@ -167,7 +119,7 @@ def _quoted_titles(text: str) -> Iterator[Name]:
         is_title = len(words) > 1 and all(
             not word[0].isalpha() or word[0].isupper() or word in _LINKING for word in words
         )
-        if is_title and not _ENDS_INSIDE.search(title):
+        if is_title:
             start = found.start("title")
             yield Name(start, start + len(title), title, WORK, is_sure=True, is_first=False)
 

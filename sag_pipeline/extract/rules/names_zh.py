@@ -1,7 +1,7 @@
 """Find names in Chinese text: persons by surname and context, places by suffix, quoted and Latin names."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 
 import rjieba
@@ -11,7 +11,6 @@ from sag_pipeline.extract.rules.organisations_zh import (
     FUNCTION,
     FUNCTION_UNLESS,
     HAN,
-    NOT_IN_NAME,
     either,
     name_start,
     organisations,
@@ -45,9 +44,7 @@ _CANDIDATE = re.compile(
 )
 _ROLE_BEFORE = re.compile(rf"(?:{_ROLE})(?:[：:]\s?|[是为由])?\Z")
 _LABEL_BEFORE = re.compile(rf"[{HAN}][：:]\s?\Z")
-_LIST_BEFORE = frozenset("、和与及")
 _BORDER_BEFORE = frozenset("由和与及对向从让被把")
-_LIST_AFTER = frozenset("、，。；等和与及")
 _LONGEST_ROLE = 8
 _ANY_SURNAME = (
     f"(?:{either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES'] | _WORDS['RARE_SURNAMES']))}])"
@@ -55,14 +52,11 @@ _ANY_SURNAME = (
 _MASKED = re.compile(rf"(?P<name>{_ANY_SURNAME}某某?)")
 _MASKED_ANY = re.compile(rf"(?P<first>[{HAN}])某某?(?![些个种一方地年时处人月日天次类])")
 """Behind any character: a surname that no list has, if the text shows it at a border and again."""
-_TITLED = re.compile(rf"(?P<name>{_ANY_SURNAME}(?:医生|律师|法官|教授|老师|先生|女士|警官|主任|工程师|博士|经理|院长))")
 _BESIDE = re.compile(rf"(?<=[a-z])\s?[（(]?(?P<name>{_SURNAME}{_GIVEN})(?=[）)]|\s*[|,，、;；：:\n]|\s*$)")
-_BEFORE_LATIN = re.compile(rf"(?<![{HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z][\sa-zA-Z'’-]*+[）)])")
 _FOREIGN = re.compile(rf"(?P<name>[{HAN}]{{1,6}}(?:[·・][{HAN}]{{1,8}}?){{1,3}})(?=[^{HAN}·・]|{_AFTER_ANY}|$)")
 
 _PLACE = re.compile(rf"(?:{either(_WORDS['PLACE_SUFFIXES'])})")
 _NOT_AFTER_PLACE = frozenset("场长民委级值面内外里上下口线")
-_EACH = frozenset("各每某")
 _NOT_IN_PLACE = re.compile(
     rf"[^{HAN}]|[{FUNCTION}]|{FUNCTION_UNLESS}|住(?!建|房)|[省市县州区镇会着过得能可要]|{either(_WORDS['KNOWN_PLACES'])}"
 )
@@ -74,30 +68,20 @@ _LATIN = re.compile(
     r"[A-Za-zÀ-ɏ0-9&+.'’/-]*(?: [A-ZÀ-Þ][A-Za-zÀ-ɏ0-9&+.'-]*| \d[\d.]*(?![\d%,]))*"
 )
 _NEXT_TO_HAN = re.compile(rf"[{HAN}，。；：、！？（）《》“”【】]\s?|\s?[{HAN}，。；：、！？（）《》“”【】]")
-_NUMBERED = re.compile(r"(?<![一二三四五六七八九十百千零第])[一二三四五六七八九十]{1,2}号(?!线|楼|院|街|路|公路|令|文)")
-_KIND = re.compile(either(_WORDS["NUMBERED_KINDS"]))
-_LONGEST_BODY = 3
-_LONGEST_BEFORE_NUMBER = 10
-_BEFORE_NUMBER = re.compile(rf"(?:(?![{_NEVER_GIVEN}年于第街路])[{HAN}]){{2,{_LONGEST_BEFORE_NUMBER}}}\Z")
+_NUMBERED = re.compile(
+    rf"(?:(?<![{HAN}])|(?<=[{FUNCTION}年月日]))(?:(?![{FUNCTION}年月日])[{HAN}]){{2,3}}"
+    r"[一二三四五六七八九十]{1,2}号(?!线|楼|院|街|路|公路|令|文)"
+)
+"""A product with a name and a number behind a border: 风云三号."""
 _MEASURE = re.compile(
     r"[\d.]++(?:\s[x×]?[\d.]*+|[x×][\d.]*+)?\s?(?:[a-zµ°]{1,3}|[A-Z]|mmHg|MMBtu|MB|GB|TB|kHz|MHz|GHz|kW|MW|GW|kWh|MWh|GWh|mAh)"
     r"|[\d.]*+[a-zA-Zµ]{0,4}/[a-zA-Z\d]{1,3}|\d++\.\s.*|[\d/]++mmHg"
-)
-_LATIN_WORD = re.compile(
-    "km|cm|mm|kg|mg|ml|mmhg|kwh|mw|gw|kw|hz|ghz|mhz|db|ph|vs|etc|www|https?|com|cn|pdf", re.IGNORECASE
 )
 _GOES_ON_LATIN = re.compile(r"\s[a-z]")
 _SHORT_QUOTE = 2
 """A quoted name of so few characters needs a noun before it (台风“海燕”) or 是 behind it."""
 _NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{HAN}]\Z")
-_TIMES = frozenset({"f", "t"})
-"""Tags of words of place and time."""
 _SELF = re.compile("[本贵该](?:公司|集团|企业|机构|单位|[院行所校厂店社会局部])")
-_AS_WORDS = re.compile(
-    r"(?:[”」』\"][、，和及或与]{0,2}[“「『\"][^“”「」『』\"\n]{1,20}){0,30}"
-    r"[”」』\"]等?[一二两几个]{0,2}(?:词|字|用语|措辞|表述|说法)"
-)
-"""What stands in quotation marks is spoken of as a word: “可能”、“预计”等词语."""
 _SAID_BEFORE = re.compile(r"(?:说|道|问|答|(?<![简全名俗又])称|：|:)\s*\Z")
 
 
@@ -116,7 +100,7 @@ def _persons(text: str) -> Iterator[Mention]:
         if _is_led(text, found) and _is_person(found["name"]):
             yield Mention(found.start("name"), found.end("name"), PERSON, found["name"])
     yield from _masked(text)
-    for pattern in (_MASKED, _TITLED, _FOREIGN, _BESIDE, _BEFORE_LATIN):
+    for pattern in (_MASKED, _FOREIGN, _BESIDE):
         for found in pattern.finditer(text):
             name = found["name"].lstrip("和与由及对")
             if _is_person(name):
@@ -143,8 +127,6 @@ def _is_led(text: str, found: re.Match[str]) -> bool:
         return False  # 生长于海拔: a preposition before a word
     if found["after"] and (before in _BORDER_BEFORE or not _HAN_CHARACTER.match(before)):
         return True
-    if before in _LIST_BEFORE and after in _LIST_AFTER:
-        return True
     head = text[max(0, start - _LONGEST_ROLE) : start]
     if _ROLE_BEFORE.search(head):
         return True
@@ -165,7 +147,7 @@ def _places(text: str) -> Iterator[Mention]:
     for suffix in _PLACE.finditer(text):
         start = name_start(text, suffix.start(), _LONGEST_PLACE, _NOT_IN_PLACE)
         name = text[start : suffix.end()]
-        is_place = start < suffix.start() and name not in _WORDS["NOT_PLACES"] and text[start - 1 : start] not in _EACH
+        is_place = start < suffix.start() and name not in _WORDS["NOT_PLACES"]
         if len(suffix[0]) == 1:
             is_place = is_place and name[-2:] not in _WORDS["NOT_PLACES"]
             is_place = is_place and text[suffix.end() : suffix.end() + 1] not in _NOT_AFTER_PLACE
@@ -177,55 +159,23 @@ def _marked(text: str) -> Iterator[Mention]:
     for found in _WORK.finditer(text):
         yield Mention(found.start("name"), found.end("name"), WORK, found["name"])
     for found in _QUOTED.finditer(text):
-        if _is_quoted_name(text, found) and (key_type := _type_of_quoted(found["name"])):
-            yield Mention(found.start("name"), found.end("name"), key_type, found["name"])
-    yield from _numbered(text)
+        if _is_quoted_name(text, found):
+            yield Mention(found.start("name"), found.end("name"), _type_of_quoted(found["name"]), found["name"])
+    for found in _NUMBERED.finditer(text):
+        yield Mention(*found.span(), PRODUCT, found[0])
     yield from _latin(text)
-
-
-def _numbered(text: str) -> Iterator[Mention]:
-    """Products with a name and a number: 风云三号.
-
-    The name is two or three characters behind a border, such as a mark, a verb or a kind of thing. Of a longer run its
-    end counts that is such a name elsewhere in the text, or that stands behind different characters in two places.
-    """
-    places = [(found.start(), found.end(), _before_number(text, found.start())) for found in _NUMBERED.finditer(text)]
-    runs = [run for _, _, run in places]
-    whole = {run for run in runs if 2 <= len(run) <= _LONGEST_BODY}  # noqa: PLR2004  one character is no name
-    before: dict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        for size in range(2, min(_LONGEST_BODY, len(run) - 1) + 1):
-            before[run[-size:]].add(run[-size - 1])
-    for start, end, run in places:
-        ends = [run[-size:] for size in range(min(_LONGEST_BODY, len(run)), 1, -1)]
-        body = next((each for each in ends if each in whole or len(before[each]) > 1), "")
-        if body:
-            yield Mention(start - len(body), end, PRODUCT, text[start - len(body) : end])
-
-
-def _before_number(text: str, end: int) -> str:
-    """The characters between the last border and `end`."""
-    start = name_start(text, end, _LONGEST_BEFORE_NUMBER, NOT_IN_NAME)
-    for kind in _KIND.finditer(text, start, end):
-        start = kind.end()
-    run = _BEFORE_NUMBER.search(text[start:end])
-    return run[0] if run else ""
 
 
 def _is_quoted_name(text: str, found: re.Match[str]) -> bool:
     name, before = found["name"], text[max(0, found.start() - 3) : found.start()]
     if name in _WORDS["NOT_QUOTED"] or _SELF.fullmatch(name) or _SAID_BEFORE.search(before):
         return False
-    if _AS_WORDS.match(text, found.end() - 1):
-        return False
     return len(name) > _SHORT_QUOTE or bool(_NAMED_BEFORE.search(before)) or text.startswith("是", found.end())
 
 
 def _type_of_quoted(name: str) -> str:
-    """An organisation where the dictionary has one at its end; empty for a term of time (报告期间)."""
+    """An organisation where the dictionary has one at its end."""
     *_, (_, tag) = rjieba.tag(name, hmm=False)
-    if tag in _TIMES and not name[0].isascii():
-        return ""
     return ORGANISATION if tag == "nt" else ENTITY
 
 
@@ -240,6 +190,6 @@ def _latin(text: str) -> Iterator[Mention]:
 
 
 def _is_latin_name(name: str) -> bool:
-    if _MEASURE.fullmatch(name) or _LATIN_WORD.fullmatch(name):
+    if _MEASURE.fullmatch(name):
         return False
     return any(map(str.isupper, name)) or (any(map(str.isalpha, name)) and any(map(str.isdigit, name)))

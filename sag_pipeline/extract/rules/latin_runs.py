@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from sag_pipeline.extract.rules.latin_cuts import LINKS, parts
 from sag_pipeline.extract.rules.name_types import (
-    ENTITY,
     LEGAL_FORM,
     PERSON,
     PLACE,

@@ -41,12 +41,7 @@ _FUNCTION_ALONE = frozenset("和同本为时日年月家")
 _PREPOSITIONS = frozenset("由从与和在向对被把将据及于")
 _PROPER_NOUNS = ("nz", "nt", "nr", "ns")
 _DESCRIBING = frozenset({"v", "vn", "a", "ad", "b", "d"})
-_UNNAMED = re.compile(".{0,24}第[一二三四五]方|其[他它余]|任何|某些|有关|相关|上述|下列|多家|数家|若干")
-"""Words before an organisation that has no name here."""
-_TIME_FIRST = frozenset("今去明前昨当近目次同本翌上下")
-_VERB_LAST = frozenset("到于为给成向在")
 _LIMITED = ("有限公司", "有限责任公司")
-_NEVER_IN_WORD = frozenset("们这那其该此的了")
 FUNCTION = "".join(sorted(set(_FUNCTION_CHARACTERS)))
 _ORGANISATION = re.compile(rf"(?:{either(_WORDS['ORGANISATION_SUFFIXES'])})(?![{HAN}]{{0,1}}(?:法|制|化|级|员|股东))")
 _JAPANESE_NAME = rf"(?![的了])[{HAN}々ァ-ヶーA-Za-z0-9・&]"
@@ -112,21 +107,10 @@ def _organisation_start(text: str, suffix: re.Match[str]) -> int:
     inside = {
         place
         for (word, tag), start in zip(words, places, strict=False)
-        if tag[:2] in _PROPER_NOUNS
-        and len(word) > 1
-        and rjieba.has_word(word)
-        and not _NEVER_IN_WORD.intersection(word)
+        if tag[:2] in _PROPER_NOUNS and len(word) > 1 and rjieba.has_word(word)
         for place in range(start, start + len(word))
     }
-    start = name_start(text, suffix.start(), _LONGEST_ORGANISATION, NOT_IN_NAME, inside)
-    ends = itertools.accumulate((len(word) for word, _ in words), initial=first)
-    cut = (end + len(word) for (word, tag), end in zip(words, ends, strict=False) if _is_cut(word, tag, start - end))
-    return next(cut, start)
-
-
-def _is_cut(word: str, tag: str, place: int) -> bool:
-    """Whether a place is inside a common noun of the dictionary: 提供 is a verb, and no verb in 提供商."""
-    return 0 < place < len(word) and tag == "n" and rjieba.has_word(word)
+    return name_start(text, suffix.start(), _LONGEST_ORGANISATION, NOT_IN_NAME, inside)
 
 
 def _firm_start(text: str, suffix: re.Match[str], words: Sequence[tuple[str, str]]) -> int:
@@ -138,10 +122,11 @@ def _firm_start(text: str, suffix: re.Match[str], words: Sequence[tuple[str, str
     for row in range(len(words) - 1, -1, -1):
         word, tag = words[row]
         place = start - len(word)
-        if place < suffix.start() and (_is_grammar(word, tag) or _takes(word, text[start : suffix.start()])):
+        behind = text[start : suffix.start()]
+        is_verb = _LEADING_VERB.fullmatch(word) and len(behind) > 1 and not _is_industries(behind)
+        if place < suffix.start() and (is_verb or _is_grammar(word, tag)):
             break
-        is_led = row > 0 and words[row - 1][0] in _PREPOSITIONS
-        if word[0] in _PREPOSITIONS and tag[:2] != "nz" and not rjieba.has_word(word) and not is_led:
+        if word[0] in _PREPOSITIONS and tag[:2] != "nz" and not rjieba.has_word(word):
             return place + 1  # the dictionary has no such word: 于澜湾
         start = place
     return start
@@ -150,14 +135,7 @@ def _firm_start(text: str, suffix: re.Match[str], words: Sequence[tuple[str, str
 def _is_grammar(word: str, tag: str) -> bool:
     if len(word) == 1:
         return word in FUNCTION or word in _FUNCTION_ALONE
-    if (tag == "t" and word[0] in _TIME_FIRST) or (tag[:1] == "v" and word[-1] in _VERB_LAST):
-        return True
-    return tag[:1] in ("p", "c", "u") or bool(_NEVER_IN_WORD.intersection(word))
-
-
-def _takes(word: str, behind: str) -> bool:
-    """Whether a word is a verb that takes what stands behind it."""
-    return _LEADING_VERB.fullmatch(word) is not None and len(behind) > 1 and not _is_industries(behind)
+    return tag[:1] in ("p", "c", "u", "t")
 
 
 def _is_organisation(name: str) -> bool:
@@ -179,9 +157,7 @@ def _is_industries(text: str) -> bool:
 
 
 def _is_described(body: str) -> bool:
-    """Whether what stands before a kind of institution is a verb or adjective, or names nobody: 废弃工厂, 其他公司."""
-    if _UNNAMED.match(body):
-        return True
+    """Whether what stands before a kind of institution is a verb or adjective alone: 废弃工厂."""
     words = rjieba.tag(body, hmm=False)
     return len(words) == 1 and words[0][1] in _DESCRIBING and len(body) > 1
 

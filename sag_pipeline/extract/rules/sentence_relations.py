@@ -21,7 +21,8 @@ _CLASSES: Final = {
     "NOT": "not never n't nor 不 没 没有 未 未曾 并未 并非",
     "BY": "by 被 由 遭",
     "LINK": """of in on at for from with to into onto over under about between among through during within without
-        against as toward towards near across beyond via upon along above below 在 于 向 对 从 自 给 以 把 将 按 至 往 对于""",
+        against as toward towards near across beyond via upon along above below
+        在 于 向 对 从 自 给 以 把 将 按 至 往 对于""",
     "AND": "and or & , ， 、 和 与 及 同 以及 或",
     "OF": "'s ’s 的 之",
     "PRON": "he she it they 他 她 它 该 其",
@@ -29,8 +30,8 @@ _CLASSES: Final = {
         until 。 ； ！ ？ ： （ ） 《 》""",
     "SMALL": """a an the this that these those its his her their our my your some any each every all both another such
         many several who which whom have has had having will would can could may might shall should must do does did
-        also then later first 了 过 着 已 已经 曾 曾经 正 正在 会 能 可 可以 应 应当 须 需 必须 将要 即将 均 都 也 还 又 再
-        先后 共同 分别 同时 并 并且 进行 予以""",
+        also then later first
+        了 过 着 已 已经 曾 曾经 正 正在 会 能 可 可以 应 应当 须 需 必须 将要 即将 均 都 也 还 又 再 先后 共同 分别 同时 并 并且 进行 予以""",
 }
 """Closed classes of words: what they do between two names."""
 _CLASS: Final = {word: name for name, listed in _CLASSES.items() for word in listed.split()}
@@ -59,8 +60,18 @@ class _Clause:
     is_joined: bool = False
     """Whether a comma or `and` was the last item."""
 
+    def join(self) -> None:
+        """Take a comma or `and`; what a name owns before it acted, not the name."""
+        self.is_joined = True
+        if self.path and self.path[0].kind == "OF":
+            self.subjects = []
+
     def read(self, item: _Item) -> None:
         """Take a word: behind `and` a new predicate begins, behind an object a preposition goes on with its verb."""
+        if item.kind == "DATE" and self.path and self.path[-1].kind == "LINK":
+            self.path.pop()  # `on 3 May`
+        if item.kind in ("SMALL", "DATE"):
+            return
         if self.is_joined:
             self.path = []
         elif not self.path and self.last and item.kind == "LINK":
@@ -88,21 +99,15 @@ def sentence_relations(content: str, names: Sequence[NameSpan], topic: int | Non
     clause = _Clause()
     items = [*_items(content, names), _Item("", "STOP")]
     for row, item in enumerate(items):
-        if item.kind == "STOP":
+        if item.kind in ("STOP", "AND"):
             found.update(dict.fromkeys(_acted(clause)))
-            clause = _Clause()
-        elif item.kind == "AND":
-            found.update(dict.fromkeys(_acted(clause)))
-            clause.is_joined = True
-            if clause.path and clause.path[0].kind == "OF":
-                clause.subjects = []
+            clause = _Clause() if item.kind == "STOP" else clause
+            clause.join()
         elif item.kind == "NAME":
             found.update(dict.fromkeys(_of_name(clause, item.number, _nouns_behind(items, row + 1))))
-        elif item.kind == "DATE":
-            clause.path = clause.path[:-1] if clause.path and clause.path[-1].kind == "LINK" else clause.path
         elif item.kind == "PRON" and topic is not None and not clause.subjects:
             clause.subjects = [topic]
-        elif item.kind != "SMALL":
+        else:
             clause.read(item)
     return [link for link in found if link[0] != link[2] and link[1]]
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.extract.rules.relations import derive_triples, places_of
-from sag_pipeline.extract.rules.sentence_relations import sentence_relations
+from sag_pipeline.extract.rules.relations import derive_triples, places_of, sentence_relations
 from sag_retrieval.core.records import TITLE, Event, EventKey, Key, make_id
-from sag_retrieval.language.words import is_cjk, normal_name
+from sag_retrieval.language.words import normal_name
 
 ENGLISH = {
     "[Acme] bought [Beta] from [Gamma] and sold [Delta] to [Eps].": [

@@ -1,20 +1,106 @@
 """Cut documents into chunks: whole sentences packed up to a size, within one section and under its heading."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Annotated, Final, NamedTuple
 
-from sag_pipeline.extract.borders import runs_of
 from sag_pipeline.extract.headers import HeaderOptions, chunk_header
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Chunk, Document, Section, Summary, make_id
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, is_rule, logical_lines, physical_lines, trimmed
 from sag_retrieval.language.sentences import spans_within
 
+_TITLES: Final = (LineKind.HEADING, LineKind.LABEL)
+_HEADER: Final = ((LineKind.ROW, LineKind.RULE), (LineKind.RULE, LineKind.ROW))
+"""Lines that stay together: the head of a table, the rule below it and its first row."""
+_SEEN: Final = 40
+"""Characters on either side of a border that rank it."""
+_REACH: Final = 0.5
+"""A border that ranks first within this many sizes on either side always ends a chunk."""
+_LONGEST: Final = 1.35
+"""A run of this many sizes between two such borders is divided into parts of about equal length."""
+
+
+class _Border(NamedTuple):
+    place: int
+    """The unit that begins here."""
+    start: int
+    rank: tuple[bool, bytes]
+    """Headings first, then by the hash of the text on both sides."""
+
+
+def runs_of(text: str, units: Sequence[Line], size: int) -> list[list[Line]]:
+    """The units of a section in runs of about a size, a heading and the head of a table with what follows.
+
+    Source:
+        docs/algorithm.md §extraction.2.
+
+    """
+    borders = [
+        _Border(place, unit.start, _rank(text, before, unit))
+        for place, (before, unit) in enumerate(pairwise(units), 1)
+        if before.kind not in _TITLES and (before.kind, unit.kind) not in _HEADER
+    ]
+    places = [0, *(one.place for one in _first_of(borders, _REACH * size)), len(units)]
+    starts = [one.place for one in borders]
+    found: list[list[Line]] = []
+    for first, last in pairwise(places):
+        inside = starts[bisect_right(starts, first) : bisect_left(starts, last)]
+        found.extend(_divided(units[first:last], [place - first for place in inside], size))
+    return [run for run in found if run]
+
+
+def _rank(text: str, before: Line, unit: Line) -> tuple[bool, bytes]:
+    seen = (
+        text[max(before.start, before.end - _SEEN) : before.end]
+        + "\n"
+        + text[unit.start : min(unit.end, unit.start + _SEEN)]
+    )
+    digest = blake2b(" ".join(seen.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return unit.kind not in _TITLES, digest
+
+
+def _first_of(borders: Sequence[_Border], reach: float) -> list[_Border]:
+    """The borders that rank before every other one within reach."""
+    found: list[_Border] = []
+    low = 0
+    for place, one in enumerate(borders):
+        while borders[low].start < one.start - reach:
+            low += 1
+        high = place + 1
+        while high < len(borders) and borders[high].start <= one.start + reach:
+            high += 1
+        near = (*borders[low:place], *borders[place + 1 : high])
+        if all(one.rank < other.rank for other in near):
+            found.append(one)
+    return found
+
+
+def _divided(units: Sequence[Line], borders: Sequence[int], size: int) -> list[list[Line]]:
+    """Units between two borders in parts of about equal length, one where they are short enough."""
+    if not units:
+        return []
+    start, length = units[0].start, units[-1].end - units[0].start
+    if length <= _LONGEST * size:
+        return [list(units)]
+    count = max(2, round(length / size))
+    chosen = sorted({_nearest(units, borders, start + part * length / count) for part in range(1, count)} - {0})
+    return [list(units[first:last]) for first, last in pairwise([0, *chosen, len(units)])]
+
+
+def _nearest(units: Sequence[Line], borders: Sequence[int], wanted: float) -> int:
+    """The border nearest to a place in the text; 0 without any."""
+    behind = bisect_left(borders, wanted, key=lambda place: units[place].start)
+    near = borders[max(0, behind - 1) : behind + 1]
+    return min(near, key=lambda place: abs(units[place].start - wanted), default=0)
+
+
 _LEAST_SIZE = 40
-_TITLES = (LineKind.HEADING, LineKind.LABEL)
+_TITLES_CHUNKS = (LineKind.HEADING, LineKind.LABEL)
 _BLOCKS = (LineKind.ROW, LineKind.RULE, LineKind.CODE)
 _LONG_SENTENCE = 2
 """A sentence longer than this many sizes is cut."""
@@ -152,7 +238,7 @@ def text_units(text: str) -> list[Line]:
     """The units of a text that packing keeps whole, in order: headings, sentences, tables, fenced blocks."""
     units: list[Line] = []
     for line in logical_lines(text):
-        if line.kind not in (*_BLOCKS, *_TITLES):
+        if line.kind not in (*_BLOCKS, *_TITLES_CHUNKS):
             units.extend(Line(line.kind, *span) for span in spans_within(text, line.start, line.end))
         elif units and _is_one_block(units[-1], line):
             units[-1] = replace(units[-1], end=line.end)
@@ -207,17 +293,17 @@ class _Packing:
         self.held.append(unit)
 
     def _must_close(self, unit: Line) -> bool:
-        if all(held.kind in _TITLES for held in self.held):
+        if all(held.kind in _TITLES_CHUNKS for held in self.held):
             return False
         length = self.held[-1].end - self.held[0].start
-        if unit.kind in _TITLES and length >= self.sizes.part:
+        if unit.kind in _TITLES_CHUNKS and length >= self.sizes.part:
             return True
         return unit.end - self.held[0].start > self.sizes.passage
 
     def close(self) -> None:
         """End the passage; titles at its end belong to the next one and are kept for it."""
         body = len(self.held)
-        while body > 0 and self.held[body - 1].kind in _TITLES:
+        while body > 0 and self.held[body - 1].kind in _TITLES_CHUNKS:
             body -= 1
         body = body or len(self.held)
         self._keep(self.held[:body])
@@ -231,7 +317,7 @@ class _Packing:
     def _keep(self, units: Sequence[Line]) -> None:
         start, end, heading = units[0].start, units[-1].end, ""
         for unit in units:
-            if unit.kind not in _TITLES:
+            if unit.kind not in _TITLES_CHUNKS:
                 break
             heading = bare_heading(self.text[unit.start : unit.end])
         if self._joins_last(start, end, units[0].kind):
@@ -240,7 +326,7 @@ class _Packing:
             self.done.append(Passage(start, end, heading))
 
     def _joins_last(self, start: int, end: int, kind: LineKind) -> bool:
-        if not self.done or kind in _TITLES or end - start >= self.sizes.tail:
+        if not self.done or kind in _TITLES_CHUNKS or end - start >= self.sizes.tail:
             return False
         return end - self.done[-1].start <= self.sizes.passage + self.sizes.tail
 

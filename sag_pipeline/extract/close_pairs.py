@@ -9,8 +9,14 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, triu
 
 from sag_pipeline.extract.entity_resolution import KeyColumns
-from sag_pipeline.extract.name_matching import EXACT_TYPES, GENERIC_TYPES, bare_title
-from sag_pipeline.extract.name_terms import short_names, whole_initials, words_of
+from sag_pipeline.extract.name_matching import (
+    EXACT_TYPES,
+    GENERIC_TYPES,
+    bare_title,
+    short_names,
+    whole_initials,
+    words_of,
+)
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.language.words import is_cjk, normal_name
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sag_pipeline.extract.name_terms import initials, short_names, whole_initials, words_of
+from sag_pipeline.extract.name_matching import initials, short_names, whole_initials, words_of
 from sag_pipeline.extract.shown_keys import KnownKey
 from sag_retrieval.language.words import is_cjk
 

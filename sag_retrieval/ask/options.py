@@ -64,7 +64,7 @@ class ModeEntry:
 
 
 MODES: Final[Mapping[Mode, ModeEntry]] = {
-    "fast": ModeEntry("asks no model", "sag_retrieval.ask.fast:ask_fast"),
+    "fast": ModeEntry("asks no model", "sag_retrieval.ask.modes:ask_fast"),
     "normal": ModeEntry("lets a model rewrite the question", "sag_retrieval.ask.modes:ask_normal"),
     "deep": ModeEntry("plans sub-questions and answers them in order", "sag_retrieval.ask.deep:ask_deep"),
     "global": ModeEntry("answers from the themes of all documents", "sag_retrieval.ask.global_answer:ask_global"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sag_retrieval.ask.evidence_lines import evidence_lines
+from sag_retrieval.ask.evidence import evidence_lines
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import join_passages
 from sag_retrieval.ask.question import TermWeights, release_weights

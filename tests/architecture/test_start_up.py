@@ -20,9 +20,7 @@ _WORK = {"lancedb", "pandas", "igraph", "leidenalg", "sumy", "lxml", "pdfplumber
 FORBIDDEN = {
     "sag --help": _MODELS | _WORK | {"dagster", "numpy", "scipy", "pyarrow", "duckdb", "pydantic"},
     "sag search": _MODELS | _WORK | {"dagster", "sag_pipeline.definitions"},
-    "nothing to do": _MODELS
-    | _WORK
-    | {"rjieba", "lemminflect", "scipy.special", "sag_pipeline.extract.rules.names", "upath"},
+    "nothing to do": _MODELS | _WORK | {"rjieba", "scipy.special", "sag_pipeline.extract.rules.names", "upath"},
     "one document added": _MODELS | {"upath", "requests", "pdfplumber", "lance_namespace_urllib3_client.api"},
 }
 """Command → modules that it has no use for."""

@@ -6,10 +6,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sag_pipeline.extract.chunks import split_chunks
-from sag_pipeline.extract.section_windows import LineRun, join_windows, line_text, lines_of
 from sag_pipeline.extract.sections import (
+    LineRun,
     SectionMarks,
     SectionOptions,
+    join_windows,
+    line_text,
+    lines_of,
     section_requests,
     sections_from_replies,
     untitled,

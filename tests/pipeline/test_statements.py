@@ -5,7 +5,7 @@ import pytest
 from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
 from sag_pipeline.extract.rules.events import offline_events
 from sag_pipeline.extract.rules.keys import offline_keys
-from sag_pipeline.extract.rules.turns import turns_of, words_said
+from sag_pipeline.extract.rules.lines import turns_of, words_said
 from sag_retrieval.core.records import Document, Section
 from sag_retrieval.language.layout import logical_lines
 from sag_retrieval.language.sentences import sentences

@@ -35,47 +35,11 @@ _PINYIN = re.compile(
     re.IGNORECASE,
 )
 
-_PERSON_VERB = re.compile(
-    rf"\s(?:(?:also|later|then|has|had|have|hat|a|ha)\s)?(?:{'|'.join(sorted(_WORDS['PERSON_VERBS']))})\b"
+_PERSON_BEHIND = re.compile(
+    rf"\s(?:(?:also|later|then|has|had|have)\s)?(?:{'|'.join(sorted(_WORDS['PERSON_VERBS']))})\b"
+    rf"|\s?(?:{'|'.join(sorted(word for word in read_words('zh')['AFTER_NAME'] if len(word) > 1))}|先生|女士|[说看称])"
 )
-_HAN_VERB = re.compile(
-    rf"\s?(?:{'|'.join(sorted(word for word in read_words('zh')['AFTER_NAME'] if len(word) > 1))}|[说看称])"
-)
-_IN_PLACE = re.compile(
-    r"\b(?:born|based|located|situated|headquartered|lives?|lived|living|resid(?:es|ed|ing)|offices?|plants?|warehouses?"
-    r"|factory|factories|headquarters|town|city|village|suburb|district|hotel|airport|hospital|church|museum)\sin\s\Z"
-)
-_FIRM_KINDS = (
-    "company|firm|corporation|bank|retailer|airline|start-?up|subsidiary|enterprise|conglomerate|manufacturer|insurer"
-    "|carrier|brand|charity|co-?operative|shipyard|foundry"
-)
-_FIRM_BEHIND = re.compile(
-    r"['’]s\s(?:(?:board\sof\sdirectors|shareholders?|stockholders|employees|workforce|subsidiar(?:y|ies)|headquarters"
-    r"|annual\sreport|revenues?|market\sshare|stock\sprice|share\sprice|chief\sexecutive|total\sassets|cash\sflow"
-    r"|(?:net|operating)\s(?:profit|income|loss|assets|margin)|corporate\sgovernance|return\son\sequity"
-    r"|customer\sbase|product\sline|share\scapital)\b|C[EFT]O\b)"
-    r"|(?:,|\s(?:is|was))\s(?:established|founded|incorporated|headquartered)\s(?:on|in|by)\b"
-    rf"|(?:,|\s(?:is|was))\san?\s(?:[a-z-]{{2,20}},?\s){{0,5}}(?:{_FIRM_KINDS})"
-    r"(?=[,.;:)]|\s(?:that|which|with|based|in|of|for|from|and|offering|providing|founded|established|speciali[sz]\w+)\b)"
-)
-"""What is said of firms alone, behind a name."""
-_FIRM_BEFORE = re.compile(
-    r"\b(?:shareholders|stockholders|shares|subsidiary|employees)\sof\s\Z|\b(?:stake|shares)\sin\s\Z"
-)
-_ABSTRACT = re.compile(
-    r"[a-z]{4,30}(?:tions?|sions?|logy|logies|ments?|ities|ceuticals?|nautics|tronics|ware|tech)\Z", re.IGNORECASE
-)
-"""Endings of abstract nouns, which end no surname but short ones: `Aviation`, `Entertainment`."""
-_LETTER_FIRST = re.compile(r"[A-Z]-[a-z]")
-"""A word that a letter begins: `X-ray`."""
-_FIRM_OPENS = frozenset({"'", "’", ",", " "})
-_LIFE_BEHIND = re.compile(r"\s\((?:born|b\.|née|\*)\s|,\s(?:aged\s)?\d\d,\s")
-_LONGEST_BEFORE = 24
-_HAN_ADDRESS = re.compile(r"\s?(?:先生|女士|小姐|教授|博士)(?!学位|学历|后)")
-_HAN_ASKS = re.compile(r"(?:联系|联络|感谢|任命|聘任|委任|采访)了?\s?\Z")
-"""Chinese verbs whose object is a person where it has the form of a person's name."""
-_LOWER_ROLE = re.compile(r"\b([a-zà-ÿ]{2,15})\s\Z")
-_CHAT_AUTHOR = re.compile(r"(?:\A|\n)[\[(]?\d[\d/.:, T-]{4,24}(?:[AP]M)?[\])]?[ \t]{0,2}[-–]?[ \t]{0,2}\Z")
+"""What is said of persons alone, behind a name."""
 _PERSON_LABEL = re.compile(
     rf"(?:\A|[\n|])[*_ \t]{{0,4}}(?:{'|'.join(sorted(_WORDS['PERSON_LABELS']))})[*_ ]{{0,4}}:[*_ \t]{{0,4}}"
     r"(?:[^:\n|]{0,80}[,;&]\s?(?:and\s)?)?\Z",
@@ -83,6 +47,17 @@ _PERSON_LABEL = re.compile(
 )
 _LONGEST_LABEL = 120
 """No label of persons stands further in front of one."""
+_FIRM_BEHIND = re.compile(
+    r"['’]s\s(?:(?:board\sof\sdirectors|shareholders?|stockholders|employees|subsidiar(?:y|ies)|headquarters"
+    r"|annual\sreport|revenues?|chief\sexecutive|market\sshare|stock\sprice|share\sprice|total\sassets|cash\sflow"
+    r"|corporate\sgovernance|(?:net|operating)\s(?:profit|income|loss))\b|C[EFT]O\b)"
+    r"|(?:,|\s(?:is|was))\s(?:established|founded|incorporated|headquartered)\s(?:on|in|by)\b"
+)
+"""What is said of firms alone, behind a name."""
+_ABSTRACT = re.compile(
+    r"[a-z]{4,30}(?:tions?|sions?|logy|logies|ments?|ities|ceuticals?|nautics|tronics|ware|tech)\Z", re.IGNORECASE
+)
+"""Endings of abstract nouns, which end no surname but short ones: `Aviation`, `Entertainment`."""
 
 
 @lru_cache(maxsize=65_536)
@@ -104,13 +79,13 @@ def name_type(name: str) -> str:
     is_led = first in _WORDS["PLACE_FIRST"] and not is_common
     if len(words) > 1 and words[0].isalpha() and (last in _WORDS["PLACES"] or is_led):
         return PLACE
-    if _is_person(words) and ("." in name or not _is_of_capitals(words)):
+    if _is_person(words):
         return PERSON
     return PRODUCT if _MODEL.fullmatch(words[-1]) and len(name) > 2 else ENTITY  # noqa: PLR2004
 
 
 def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) -> str:
-    """The type by form; where that is open, a person whom a role, a verb, a label or a chat's stamp shows.
+    """The type by form; where that is open, what a role, a label, a verb or a possession shows.
 
     Args:
         text: A text.
@@ -122,75 +97,19 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
     key_type = name_type(name)
     if key_type != ENTITY:
         return key_type
-    may_have_role = not led_by and text[max(0, span[0] - 2) : span[0] - 1].islower()
-    role = _LOWER_ROLE.search(text, max(0, span[0] - 16), span[0]) if may_have_role else None
-    if role and (role[1] in _WORDS["ADDRESSES"] or role[1] in _WORDS["ROLES"]):
-        led_by = role[1]
-    shown = _shown_by_neighbours(text, span, name)
-    if shown != ENTITY:
-        return shown
-    if name.replace(" ", "").isalpha() and _HAN_ADDRESS.match(text, span[1]):
-        return PERSON
+    if not name.replace(" ", "").islower() and _FIRM_BEHIND.match(text, span[1]):
+        return ORGANISATION
     if " " not in name or not may_be_person(name):
         return PERSON if led_by in _WORDS["ADDRESSES"] and name.isalpha() else ENTITY
-    start, end = span
-    before = text[max(0, start - _LONGEST_LABEL) : start]
-    is_author = text.startswith(":", end) and _CHAT_AUTHOR.search(before)
-    acts = (
-        name.count(" ") == 1
-        and not _is_of_things(name)
-        and (
-            _PERSON_VERB.match(text, end)
-            or _HAN_VERB.match(text, end)
-            or _HAN_ASKS.search(text, max(0, start - 4), start)
-        )
-    )
-    return PERSON if led_by or is_author or acts or (":" in before and _PERSON_LABEL.search(before)) else ENTITY
-
-
-def _shown_by_neighbours(text: str, span: tuple[int, int], name: str) -> str:
-    """What a name is of which something is said that is said of places, firms or persons alone."""
-    start, end = span
-    is_open = text[end : end + 1] in _FIRM_OPENS and not name.replace(" ", "").islower()
-    if is_open and _FIRM_BEHIND.match(text, end):
-        return ORGANISATION
-    is_part = text[max(0, start - 4) : start] in (" of ", " in ")
-    if is_part and _FIRM_BEFORE.search(text, max(0, start - _LONGEST_BEFORE), start):
-        return ORGANISATION
-    is_word = name.replace(" ", "").replace("-", "").isalpha() and not name.isupper()
-    if is_word and is_part and _IN_PLACE.search(text, max(0, start - _LONGEST_BEFORE), start):
-        return PLACE
-    is_born = text[end : end + 1] in (" ", ",") and _LIFE_BEHIND.match(text, end)
-    return PERSON if is_born and may_be_person(name) else ENTITY
-
-
-def _is_of_things(name: str) -> bool:
-    """Whether the last word of a name is a common noun in the plural, as in many names of firms: `… Instruments`."""
-    last = name.rpartition(" ")[2].lower()
-    return last in _WORDS["COMMON_NOUNS"] and last.endswith("s") and last[:-1] in _WORDS["COMMON_NOUNS"]
+    before = text[max(0, span[0] - _LONGEST_LABEL) : span[0]]
+    acts = name.count(" ") == 1 and _PERSON_BEHIND.match(text, span[1])
+    return PERSON if led_by or acts or (":" in before and _PERSON_LABEL.search(before)) else ENTITY
 
 
 def may_be_person(name: str) -> bool:
     """Whether a name could be a person's full name, where its context shows one: two to four words of letters."""
     words = name.replace(".", "").split()
     return _has_form_of_person(words) and words[0].lower() not in _WORDS["PLACE_FIRST"]
-
-
-def is_common_first(word: str) -> bool:
-    """Whether many names begin with a word, so that it alone stands for none of them: a place, a people, a kind."""
-    folded = word.lower()
-    return any(
-        folded in _WORDS[kind]
-        for kind in (
-            "KNOWN_PLACES",
-            "PEOPLES",
-            "PLACE_FIRST",
-            "ORGANISATION_OF",
-            "ORGANISATIONS",
-            "FIRST_NAMES",
-            "COMMON",
-        )
-    )
 
 
 def is_office(words: list[str]) -> bool:
@@ -229,11 +148,6 @@ def _is_person(words: list[str]) -> bool:
     return first in _WORDS["FIRST_NAMES"] or first.partition("-")[0] in _WORDS["FIRST_NAMES"] or is_initials
 
 
-def _is_of_capitals(words: list[str]) -> bool:
-    """Whether capitals without stops stand before a common noun, as initials do not: `CT Scan`."""
-    return words[0].isupper() and len(words[0]) > 1 and words[-1].lower() in _WORDS["COMMON_NOUNS"]
-
-
 def _has_form_of_person(words: list[str]) -> bool:
     if not 2 <= len(words) <= _LONGEST_PERSON:  # noqa: PLR2004  a first name and a surname
         return False
@@ -242,6 +156,6 @@ def _has_form_of_person(words: list[str]) -> bool:
     if any(not _WITHIN_NAMES.sub("", word).rstrip(",").isalpha() for word in words):
         return False
     last = words[-1].lower()
-    if _ABSTRACT.match(last) or _LETTER_FIRST.match(words[-1]):
+    if _ABSTRACT.match(last):
         return False
     return last not in _WORDS["NOT_SURNAMES"] and last not in _WORDS["ORGANISATIONS"] and last not in _WORDS["PLACES"]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from sag_pipeline.extract.rules.name_types import PERSON, PLACE
+from sag_pipeline.extract.rules.name_types import ORGANISATION, PERSON, PLACE
 from sag_retrieval.language.mentions import Mention
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff々"
@@ -16,6 +16,17 @@ _FOREIGN = re.compile(rf"(?<![{_KANA}・])[{_KANA}]{{2,12}}(?:[・＝][{_KANA}]{
 _PLACE = re.compile(rf"(?<![{_HAN}])(?:[{_HAN}]{{2,3}}[都府県]|[{_HAN}]{{2,4}}[市町村区駅港])(?![{_HAN}])")
 _NOT_PERSON = re.compile(rf"(?:{_TITLES}|当社|弊社|御社|同社|本社|担当|関係|皆|各|新|前|元|両|代表|お客).*")
 _NOT_PLACE = re.compile("[各両何他].*|.*(?:都道府県|市町村|市区町|地区|学区|校区|都市)|政令指定.*")
+_JAPANESE_NAME = rf"(?![的了])[{_HAN}ァ-ヶーA-Za-z0-9・&]"
+_JAPANESE_FIRM = re.compile(
+    rf"(?:株式|有限|合同|合資)会社(?:{_JAPANESE_NAME}){{2,20}}|(?:{_JAPANESE_NAME}){{2,20}}?(?:株式|有限|合同|合資)会社"
+)
+
+
+def japanese_firms(text: str) -> Iterator[Mention]:
+    """Firms with a Japanese legal form before or behind their name: 株式会社… and …株式会社."""
+    for found in _JAPANESE_FIRM.finditer(text) if "会社" in text else ():
+        name = found[0].lstrip("与和及由向对从在是的")
+        yield Mention(found.end() - len(name), found.end(), ORGANISATION, name)
 
 
 def japanese_names(text: str) -> Iterator[Mention]:

@@ -1,27 +1,191 @@
-"""Find names in Chinese text: persons by surname and context, places by suffix, quoted and Latin names."""
+"""Find names in Chinese text: persons by surname and context, firms and places by their last words, quoted names."""
 
+import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import rjieba
 
+from sag_pipeline.extract.places import Places
 from sag_pipeline.extract.rules.name_types import ENTITY, ORGANISATION, PERSON, PLACE, PRODUCT, WORK, name_type
-from sag_pipeline.extract.rules.organisations_zh import (
-    FUNCTION,
-    FUNCTION_UNLESS,
-    HAN,
-    NOT_IN_NAME,
-    either,
-    name_start,
-    organisations,
-    short_names,
-    without_prepositions,
-)
 from sag_pipeline.extract.rules.words import read_words
 from sag_retrieval.language.mentions import Mention
 
 _WORDS = read_words("zh")
+HAN = "\u3400-\u4dbf\u4e00-\u9fff"
+"""Chinese characters, as ranges for a character class."""
+_FUNCTION_CHARACTERS = (
+    "的了在于与及或由被对向从是将把给到等该其此这那并以因后前而且则但若如至自各每另均已曾又也都"
+    "就还只再更最很不未无有使让令叫请跟比除据按随着依往朝获含即指称个位次者"
+)
+"""In no name of an organisation or place."""
+FUNCTION_UNLESS = (
+    "和(?!平|谐|田)|同(?!济|仁|方|安|心)|本(?!地|田|溪|草)|为(?!民)|时(?!代)|日(?!报|照|本)|年(?!华)|月(?!亮|湖)"
+    "|家(?!园|乐|具|电)|所在地"
+)
+"""More of them, but for words they begin; and a label that holds one."""
+
+_SHORTEST_ORGANISATION = 4
+_SHORTEST_SHORT_NAME = 3
+_LONGEST_ORGANISATION = 24
+
+
+def either(words: Iterable[str]) -> str:
+    """Alternatives of a regular expression, the longest first."""
+    return "|".join(sorted(words, key=lambda word: (-len(word), word)))
+
+
+_FUNCTION_ALONE = frozenset("和同本为时日年月家")
+"""Words of grammar where they stand alone, and characters of names where the dictionary has them in a word."""
+_PREPOSITIONS = frozenset("由从与和在向对被把将据及于")
+_PROPER_NOUNS = ("nz", "nt", "nr", "ns")
+_DESCRIBING = frozenset({"v", "vn", "a", "ad", "b", "d"})
+_LIMITED = ("有限公司", "有限责任公司")
+FUNCTION = "".join(sorted(set(_FUNCTION_CHARACTERS)))
+_ORGANISATION = re.compile(rf"(?:{either(_WORDS['ORGANISATION_SUFFIXES'])})(?![{HAN}]{{0,1}}(?:法|制|化|级|员|股东))")
+_NOT_IN_FIRM = re.compile(rf"[^{HAN}A-Za-z0-9·（）()]")
+NOT_IN_NAME = re.compile(rf"[^{HAN}A-Za-z0-9·（）()]|[{FUNCTION}]|{FUNCTION_UNLESS}")
+_FIRM = re.compile(r"(?P<body>.*?)(?:公司|集团|集团公司)")
+_LEGAL = re.compile(r"(?P<body>.{2,}?)(?:(?:集团)?股份有限公司|(?:集团)?有限(?:责任)?公司|集团|公司)")
+_LONGEST_INDUSTRY = max(map(len, _WORDS["INDUSTRIES"]))
+_MOTION = "[走跑飞驶开游爬流汇注涌漂放抛投扔混送运搬拖拉推迁移转调考越翻穿跨绕漫撞逃躲潜闯踏落掉坠沉返赶][进入过离]"
+"""A verb of motion with its direction, whichever: 走进, 驶离, 漫过."""
+_LEADING_VERB = re.compile(
+    rf"(?:{either(_WORDS['VERBS'])}|{_MOTION}|[绕避移拉推]开"
+    r"|[一二两三四五六七八九十多几数每各这那][家处所间座]|(?<=[年月日])起任?)"
+)
+
+
+def organisations(text: str) -> Iterator[Mention]:
+    """Organisations by their last words: 公司, 大学, 医院 and others of the list."""
+    for suffix in _ORGANISATION.finditer(text):
+        start = _organisation_start(text, suffix)
+        while start < suffix.start() and text[start] in "（）()·":
+            start += 1
+        name = text[start : suffix.end()]
+        is_own = name.startswith("某") or (start > 0 and text[start - 1] in "本贵该我")
+        if len(name) < _SHORTEST_ORGANISATION or start >= suffix.start() or is_own:
+            continue
+        if _is_organisation(name) and not _is_described(text[start : suffix.start()]):
+            yield Mention(start, suffix.end(), ORGANISATION, name)
+
+
+def without_prepositions(found: Iterable[Mention]) -> Iterator[Mention]:
+    """The same mentions; a preposition is no part of a name that the text also has without it: 向 of 向海…公司."""
+    firms = list(found)
+    names = {str(firm.value) for firm in firms}
+    for firm in firms:
+        name = str(firm.value)
+        is_led = name[0] in _PREPOSITIONS and name[1:] in names
+        yield Mention(firm.start + 1, firm.end, ORGANISATION, name[1:]) if is_led else firm
+
+
+def _organisation_start(text: str, suffix: re.Match[str]) -> int:
+    """Where an organisation's name begins: behind the last word of grammar or verb before its last words.
+
+    Words are those of the dictionary: 为 is part of 华为, and 比 of 比亚迪.
+    """
+    first = max(0, suffix.start() - _LONGEST_ORGANISATION)
+    for stop in _NOT_IN_FIRM.finditer(text, first, suffix.start()):
+        first = stop.end()
+    words = rjieba.tag(text[first : suffix.end()], hmm=True)
+    if suffix[0].endswith(_LIMITED):
+        return _firm_start(text, suffix, words)
+    places = itertools.accumulate((len(word) for word, _ in words), initial=first)
+    inside = {
+        place
+        for (word, tag), start in zip(words, places, strict=False)
+        if tag[:2] in _PROPER_NOUNS and len(word) > 1 and rjieba.has_word(word)
+        for place in range(start, start + len(word))
+    }
+    return name_start(text, suffix.start(), _LONGEST_ORGANISATION, NOT_IN_NAME, inside)
+
+
+def _firm_start(text: str, suffix: re.Match[str], words: Sequence[tuple[str, str]]) -> int:
+    """Where a firm's name with a legal form begins.
+
+    A verb with nothing but an industry behind it is part of the name: 顺丰控股有限公司.
+    """
+    start = suffix.end()
+    for row in range(len(words) - 1, -1, -1):
+        word, tag = words[row]
+        place = start - len(word)
+        behind = text[start : suffix.start()]
+        is_verb = _LEADING_VERB.fullmatch(word) and len(behind) > 1 and not _is_industries(behind)
+        if place < suffix.start() and (is_verb or _is_grammar(word, tag)):
+            break
+        if word[0] in _PREPOSITIONS and tag[:2] != "nz" and not rjieba.has_word(word):
+            return place + 1  # the dictionary has no such word: 于澜湾
+        start = place
+    return start
+
+
+def _is_grammar(word: str, tag: str) -> bool:
+    if len(word) == 1:
+        return word in FUNCTION or word in _FUNCTION_ALONE
+    return tag[:1] in ("p", "c", "u", "t")
+
+
+def _is_organisation(name: str) -> bool:
+    if name in _WORDS["GENERIC_ORGANISATIONS"] or name.count("（") != name.count("）"):
+        return False
+    firm = _FIRM.fullmatch(name)
+    return not (firm and _is_industries(firm["body"]))
+
+
+def _is_industries(text: str) -> bool:
+    """Whether a text is nothing but names of industries in a row; an expression would try every division."""
+    ends = {0}
+    for end in range(1, len(text) + 1):
+        if any(
+            end - n in ends and text[end - n : end] in _WORDS["INDUSTRIES"] for n in range(1, _LONGEST_INDUSTRY + 1)
+        ):
+            ends.add(end)
+    return len(text) in ends
+
+
+def _is_described(body: str) -> bool:
+    """Whether what stands before a kind of institution is a verb or adjective alone: 废弃工厂."""
+    words = rjieba.tag(body, hmm=False)
+    return len(words) == 1 and words[0][1] in _DESCRIBING and len(body) > 1
+
+
+def short_names(text: str, firms: Iterable[str]) -> Iterator[Mention]:
+    """Names of firms without their legal form, where the text uses them."""
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for firm in sorted(set(firms)):
+        legal = _LEGAL.fullmatch(firm)
+        short = legal["body"] if legal else ""
+        if len(short) >= _SHORTEST_SHORT_NAME and not _is_industries(short):
+            wanted[short].append(firm)
+    behind = dict.fromkeys(itertools.chain.from_iterable(wanted.values()), 0)
+    for at, short in Places(wanted).within(text):
+        for firm in tuple(wanted[short]):
+            if at < behind[firm]:
+                continue
+            if text.startswith(firm, at):
+                behind[firm] = at + len(firm)
+            else:
+                wanted[short].remove(firm)
+                yield Mention(at, at + len(short), ORGANISATION, short)
+
+
+def name_start(
+    text: str, end: int, longest: int, breaks: re.Pattern[str], inside: Collection[int] = frozenset()
+) -> int:
+    """Where a name that goes on at `end` begins: behind the last character or verb that is in no name.
+
+    Characters at the places `inside` belong to proper nouns of the dictionary and break nothing.
+    """
+    start = max(0, end - longest)
+    for stop in breaks.finditer(text, start, end):
+        if stop.start() not in inside:
+            start = stop.end()
+    for verb in _LEADING_VERB.finditer(text, start, end):
+        start = verb.end()
+    return start
+
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _SHORTEST_PLACE = 3
@@ -45,9 +209,7 @@ _CANDIDATE = re.compile(
 )
 _ROLE_BEFORE = re.compile(rf"(?:{_ROLE})(?:[：:]\s?|[是为由])?\Z")
 _LABEL_BEFORE = re.compile(rf"[{HAN}][：:]\s?\Z")
-_LIST_BEFORE = frozenset("、和与及")
 _BORDER_BEFORE = frozenset("由和与及对向从让被把")
-_LIST_AFTER = frozenset("、，。；等和与及")
 _LONGEST_ROLE = 8
 _ANY_SURNAME = (
     f"(?:{either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES'] | _WORDS['RARE_SURNAMES']))}])"
@@ -55,14 +217,12 @@ _ANY_SURNAME = (
 _MASKED = re.compile(rf"(?P<name>{_ANY_SURNAME}某某?)")
 _MASKED_ANY = re.compile(rf"(?P<first>[{HAN}])某某?(?![些个种一方地年时处人月日天次类])")
 """Behind any character: a surname that no list has, if the text shows it at a border and again."""
-_TITLED = re.compile(rf"(?P<name>{_ANY_SURNAME}(?:医生|律师|法官|教授|老师|先生|女士|警官|主任|工程师|博士|经理|院长))")
 _BESIDE = re.compile(rf"(?<=[a-z])\s?[（(]?(?P<name>{_SURNAME}{_GIVEN})(?=[）)]|\s*[|,，、;；：:\n]|\s*$)")
 _BEFORE_LATIN = re.compile(rf"(?<![{HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z][\sa-zA-Z'’-]*+[）)])")
 _FOREIGN = re.compile(rf"(?P<name>[{HAN}]{{1,6}}(?:[·・][{HAN}]{{1,8}}?){{1,3}})(?=[^{HAN}·・]|{_AFTER_ANY}|$)")
 
 _PLACE = re.compile(rf"(?:{either(_WORDS['PLACE_SUFFIXES'])})")
 _NOT_AFTER_PLACE = frozenset("场长民委级值面内外里上下口线")
-_EACH = frozenset("各每某")
 _NOT_IN_PLACE = re.compile(
     rf"[^{HAN}]|[{FUNCTION}]|{FUNCTION_UNLESS}|住(?!建|房)|[省市县州区镇会着过得能可要]|{either(_WORDS['KNOWN_PLACES'])}"
 )
@@ -74,30 +234,20 @@ _LATIN = re.compile(
     r"[A-Za-zÀ-ɏ0-9&+.'’/-]*(?: [A-ZÀ-Þ][A-Za-zÀ-ɏ0-9&+.'-]*| \d[\d.]*(?![\d%,]))*"
 )
 _NEXT_TO_HAN = re.compile(rf"[{HAN}，。；：、！？（）《》“”【】]\s?|\s?[{HAN}，。；：、！？（）《》“”【】]")
-_NUMBERED = re.compile(r"(?<![一二三四五六七八九十百千零第])[一二三四五六七八九十]{1,2}号(?!线|楼|院|街|路|公路|令|文)")
-_KIND = re.compile(either(_WORDS["NUMBERED_KINDS"]))
-_LONGEST_BODY = 3
-_LONGEST_BEFORE_NUMBER = 10
-_BEFORE_NUMBER = re.compile(rf"(?:(?![{_NEVER_GIVEN}年于第街路])[{HAN}]){{2,{_LONGEST_BEFORE_NUMBER}}}\Z")
+_NUMBERED = re.compile(
+    rf"(?:(?<![{HAN}])|(?<=[{FUNCTION}年月日]))(?:(?![{FUNCTION}年月日])[{HAN}]){{2,3}}"
+    r"[一二三四五六七八九十]{1,2}号(?!线|楼|院|街|路|公路|令|文)"
+)
+"""A product with a name and a number behind a border: 风云三号."""
 _MEASURE = re.compile(
     r"[\d.]++(?:\s[x×]?[\d.]*+|[x×][\d.]*+)?\s?(?:[a-zµ°]{1,3}|[A-Z]|mmHg|MMBtu|MB|GB|TB|kHz|MHz|GHz|kW|MW|GW|kWh|MWh|GWh|mAh)"
     r"|[\d.]*+[a-zA-Zµ]{0,4}/[a-zA-Z\d]{1,3}|\d++\.\s.*|[\d/]++mmHg"
-)
-_LATIN_WORD = re.compile(
-    "km|cm|mm|kg|mg|ml|mmhg|kwh|mw|gw|kw|hz|ghz|mhz|db|ph|vs|etc|www|https?|com|cn|pdf", re.IGNORECASE
 )
 _GOES_ON_LATIN = re.compile(r"\s[a-z]")
 _SHORT_QUOTE = 2
 """A quoted name of so few characters needs a noun before it (台风“海燕”) or 是 behind it."""
 _NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{HAN}]\Z")
-_TIMES = frozenset({"f", "t"})
-"""Tags of words of place and time."""
 _SELF = re.compile("[本贵该](?:公司|集团|企业|机构|单位|[院行所校厂店社会局部])")
-_AS_WORDS = re.compile(
-    r"(?:[”」』\"][、，和及或与]{0,2}[“「『\"][^“”「」『』\"\n]{1,20}){0,30}"
-    r"[”」』\"]等?[一二两几个]{0,2}(?:词|字|用语|措辞|表述|说法)"
-)
-"""What stands in quotation marks is spoken of as a word: “可能”、“预计”等词语."""
 _SAID_BEFORE = re.compile(r"(?:说|道|问|答|(?<![简全名俗又])称|：|:)\s*\Z")
 
 
@@ -116,7 +266,7 @@ def _persons(text: str) -> Iterator[Mention]:
         if _is_led(text, found) and _is_person(found["name"]):
             yield Mention(found.start("name"), found.end("name"), PERSON, found["name"])
     yield from _masked(text)
-    for pattern in (_MASKED, _TITLED, _FOREIGN, _BESIDE, _BEFORE_LATIN):
+    for pattern in (_MASKED, _FOREIGN, _BESIDE, _BEFORE_LATIN):
         for found in pattern.finditer(text):
             name = found["name"].lstrip("和与由及对")
             if _is_person(name):
@@ -143,8 +293,6 @@ def _is_led(text: str, found: re.Match[str]) -> bool:
         return False  # 生长于海拔: a preposition before a word
     if found["after"] and (before in _BORDER_BEFORE or not _HAN_CHARACTER.match(before)):
         return True
-    if before in _LIST_BEFORE and after in _LIST_AFTER:
-        return True
     head = text[max(0, start - _LONGEST_ROLE) : start]
     if _ROLE_BEFORE.search(head):
         return True
@@ -165,7 +313,7 @@ def _places(text: str) -> Iterator[Mention]:
     for suffix in _PLACE.finditer(text):
         start = name_start(text, suffix.start(), _LONGEST_PLACE, _NOT_IN_PLACE)
         name = text[start : suffix.end()]
-        is_place = start < suffix.start() and name not in _WORDS["NOT_PLACES"] and text[start - 1 : start] not in _EACH
+        is_place = start < suffix.start() and name not in _WORDS["NOT_PLACES"]
         if len(suffix[0]) == 1:
             is_place = is_place and name[-2:] not in _WORDS["NOT_PLACES"]
             is_place = is_place and text[suffix.end() : suffix.end() + 1] not in _NOT_AFTER_PLACE
@@ -177,55 +325,23 @@ def _marked(text: str) -> Iterator[Mention]:
     for found in _WORK.finditer(text):
         yield Mention(found.start("name"), found.end("name"), WORK, found["name"])
     for found in _QUOTED.finditer(text):
-        if _is_quoted_name(text, found) and (key_type := _type_of_quoted(found["name"])):
-            yield Mention(found.start("name"), found.end("name"), key_type, found["name"])
-    yield from _numbered(text)
+        if _is_quoted_name(text, found):
+            yield Mention(found.start("name"), found.end("name"), _type_of_quoted(found["name"]), found["name"])
+    for found in _NUMBERED.finditer(text):
+        yield Mention(*found.span(), PRODUCT, found[0])
     yield from _latin(text)
-
-
-def _numbered(text: str) -> Iterator[Mention]:
-    """Products with a name and a number: 风云三号.
-
-    The name is two or three characters behind a border, such as a mark, a verb or a kind of thing. Of a longer run its
-    end counts that is such a name elsewhere in the text, or that stands behind different characters in two places.
-    """
-    places = [(found.start(), found.end(), _before_number(text, found.start())) for found in _NUMBERED.finditer(text)]
-    runs = [run for _, _, run in places]
-    whole = {run for run in runs if 2 <= len(run) <= _LONGEST_BODY}  # noqa: PLR2004  one character is no name
-    before: dict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        for size in range(2, min(_LONGEST_BODY, len(run) - 1) + 1):
-            before[run[-size:]].add(run[-size - 1])
-    for start, end, run in places:
-        ends = [run[-size:] for size in range(min(_LONGEST_BODY, len(run)), 1, -1)]
-        body = next((each for each in ends if each in whole or len(before[each]) > 1), "")
-        if body:
-            yield Mention(start - len(body), end, PRODUCT, text[start - len(body) : end])
-
-
-def _before_number(text: str, end: int) -> str:
-    """The characters between the last border and `end`."""
-    start = name_start(text, end, _LONGEST_BEFORE_NUMBER, NOT_IN_NAME)
-    for kind in _KIND.finditer(text, start, end):
-        start = kind.end()
-    run = _BEFORE_NUMBER.search(text[start:end])
-    return run[0] if run else ""
 
 
 def _is_quoted_name(text: str, found: re.Match[str]) -> bool:
     name, before = found["name"], text[max(0, found.start() - 3) : found.start()]
     if name in _WORDS["NOT_QUOTED"] or _SELF.fullmatch(name) or _SAID_BEFORE.search(before):
         return False
-    if _AS_WORDS.match(text, found.end() - 1):
-        return False
     return len(name) > _SHORT_QUOTE or bool(_NAMED_BEFORE.search(before)) or text.startswith("是", found.end())
 
 
 def _type_of_quoted(name: str) -> str:
-    """An organisation where the dictionary has one at its end; empty for a term of time (报告期间)."""
+    """An organisation where the dictionary has one at its end."""
     *_, (_, tag) = rjieba.tag(name, hmm=False)
-    if tag in _TIMES and not name[0].isascii():
-        return ""
     return ORGANISATION if tag == "nt" else ENTITY
 
 
@@ -240,6 +356,6 @@ def _latin(text: str) -> Iterator[Mention]:
 
 
 def _is_latin_name(name: str) -> bool:
-    if _MEASURE.fullmatch(name) or _LATIN_WORD.fullmatch(name):
+    if _MEASURE.fullmatch(name):
         return False
     return any(map(str.isupper, name)) or (any(map(str.isalpha, name)) and any(map(str.isdigit, name)))

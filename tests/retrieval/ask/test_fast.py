@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.ask.answer import CLOSEST_TO, NOT_FOUND, UNSURE
-from sag_retrieval.ask.confidence import Features, likelihood
 from sag_retrieval.ask.forms import are_forms, has_form
 from sag_retrieval.ask.modes import ask
+from sag_retrieval.ask.part_answer import Features, likelihood
 from sag_retrieval.ask.question import question_parts
 from sag_retrieval.ask.quotable import points, quotable
 from tests.support.overlap_search import OverlapSearch

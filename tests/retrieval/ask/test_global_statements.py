@@ -8,7 +8,7 @@ import pytest
 
 from sag_retrieval import open_release
 from sag_retrieval.ask.asked_words import asked_words, share_held
-from sag_retrieval.ask.global_statements import LEAST, Wanted, answering_statements
+from sag_retrieval.ask.global_answer import LEAST, Wanted, answering_statements
 from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.language.words import tokens
 from sag_retrieval.llm_writing.themes import NearTheme

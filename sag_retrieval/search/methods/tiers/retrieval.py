@@ -8,12 +8,11 @@ from sag_retrieval.core.options import build_options
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.search.method import Allowed, Query
-from sag_retrieval.search.methods.tiers.follow_up import Turn, stand_alone
 from sag_retrieval.search.methods.tiers.method import categories_of
 from sag_retrieval.search.methods.tiers.options import TiersOptions
 from sag_retrieval.search.methods.tiers.result import TiersResult, result_of
 from sag_retrieval.search.methods.tiers.source import ReleaseTiers
-from sag_retrieval.search.methods.tiers.workflow import question_text, retrieve
+from sag_retrieval.search.methods.tiers.workflow import Turn, question_text, retrieve, stand_alone
 
 Conversation = str | Sequence[str | Mapping[str, Any]]
 """A question, or turns of a conversation as chat models take them: `{"role": …, "content": …}`."""

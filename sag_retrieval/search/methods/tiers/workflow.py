@@ -1,17 +1,185 @@
 """The workflow of tiered retrieval: intention, categories, sufficiency, events, sufficiency, documents."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeVar
 
-from sag_retrieval.core.errors import QueryError, RecordError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sag_retrieval.core.errors import ModelError, QueryError, RecordError
 from sag_retrieval.core.public import public
-from sag_retrieval.language.words import language_of
-from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.search.methods.tiers.judge import Decision, TierJudge
+from sag_retrieval.language.words import fold, is_cjk, language_of
+from sag_retrieval.models.protocols import ChatModel, Request
+from sag_retrieval.prompts import load_prompt
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.source import RowHit, Tier, TierSource
+
+_MOST_NAMES: Final = 4
+_REFERS_EN: Final = re.compile(
+    r"\b(?:he|him|his|she|her|hers|it|its|they|them|their|theirs|this|these|those|former|latter"
+    r"|(?:of|in|for|with|by|from|to|about|at|on|after|before|than)\s+that|that(?=\W*$))\b"
+    r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )\bthere\b(?!\s+(?:is|are|was|were)\b)",
+    re.IGNORECASE,
+)
+"""Words for what was named before; `that` and `there` also introduce clauses, and count where they do not."""
+_REFERS_ZH: Final = re.compile(
+    r"(?<![其吉])[他她它](?![人国乡])|其(?![他它实中余])|这(?!样)|那(?!么)|(?<!应)该|(?<![因如由])此(?![外后])|前者|后者|上述|对方|当地|当时"
+)
+_GOES_ON: Final = re.compile(
+    r"^\s*+(?:(?:and|but|or|also|then|(?:what|how)\s+about)\b|那么?|还有|另外|而)|呢[\s?？]*+$", re.IGNORECASE
+)
+_DATE_OR_NUMBER: Final = re.compile(r"^[\W\d_年月日时分秒]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was said in a conversation, and whether the user said it."""
+
+    text: str
+    is_user: bool = True
+
+
+def stand_alone(index: Index, question: str, earlier: Sequence[Turn]) -> str:
+    """The question with the names that it refers to; as it is where it refers to nothing said before.
+
+    It refers to something if it has a word that does so, goes on with `and` or 呢, or names nothing of the release. The
+    names are those of the release's keys in the latest turns, back to one of the user; without any, the latest turn
+    of the user is put before the question.
+
+    Source:
+        docs/algorithm.md §tiers.4
+
+    """
+    own = names_in(index, question)
+    refers = _REFERS_ZH if is_cjk(question) else _REFERS_EN
+    if not earlier or (own and not refers.search(question) and not _GOES_ON.search(question)):
+        return question
+    said = {fold(name) for name in own}
+    meant = [name for name in dict.fromkeys(_names_before(index, earlier)) if fold(name) not in said][:_MOST_NAMES]
+    if meant:
+        return f"{question}（{'、'.join(meant)}）" if is_cjk(question) else f"{question} ({', '.join(meant)})"
+    latest = next((turn.text for turn in reversed(earlier) if turn.is_user), "")
+    return question if own or not latest else f"{latest} {question}"
+
+
+def names_in(index: Index, text: str) -> list[str]:
+    """Keys that a text names, as documents spell them, without dates and numbers."""
+    values = index.rows["keys"]["value_string"]
+    found = (str(values[int(rows[0])].as_py()) for _, rows in index.arrays.mentions.find(text) if len(rows))
+    return [name for name in dict.fromkeys(found) if not _DATE_OR_NUMBER.match(name)]
+
+
+def _names_before(index: Index, earlier: Sequence[Turn]) -> Iterator[str]:
+    """Names of the latest turns, back to the first turn of the user that has or follows any."""
+    has_any = False
+    for turn in reversed(earlier):
+        names = names_in(index, turn.text)
+        yield from names
+        has_any = has_any or bool(names)
+        if has_any and turn.is_user:
+            return
+
+
+Decided = Literal["RETRIEVE", "NO_RETRIEVE"]
+TierReply = TypeVar("TierReply", bound=BaseModel)
+
+_DECISION: Final = re.compile("<(/?)decision>", re.IGNORECASE)
+_REWRITTEN: Final = re.compile("<(/?)rewritten_query>", re.IGNORECASE)
+_NO: Final = re.compile(r"no[_\s-]++retrieve", re.IGNORECASE)
+
+
+def read_decision(text: str) -> tuple[Decided, str | None]:
+    """The decision in a model's words, and the rewritten query, None without one.
+
+    A tag takes precedence; without one, NO_RETRIEVE if the text has it; else RETRIEVE.
+
+    Examples:
+        >>> read_decision("<decision>NO_RETRIEVE</decision>"), read_decision("maybe")
+        (('NO_RETRIEVE', None), ('RETRIEVE', None))
+
+    """
+    tagged = _within(_DECISION, text)
+    decided = text if tagged is None else tagged
+    return "NO_RETRIEVE" if _NO.search(decided) else "RETRIEVE", _within(_REWRITTEN, text)
+
+
+def _within(tag: re.Pattern[str], text: str) -> str | None:
+    """The text between the first opening tag and the next closing one; None without both."""
+    opened: int | None = None
+    for found in tag.finditer(text):
+        if opened is None and not found[1]:
+            opened = found.end()
+        elif opened is not None and found[1]:
+            return text[opened : found.start()].strip()
+    return None
+
+
+class Decision(BaseModel):
+    """Whether to continue, and the question rewritten to be understood without context."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    decision: Decided = Field(description="RETRIEVE to look further, NO_RETRIEVE if nothing more is needed")
+    rewritten_query: str = Field(default="", description="the question, clear without what came before")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:  # noqa: ANN401  pydantic passes any JSON
+        if isinstance(value, str):
+            value = {"decision": value}
+        if not isinstance(value, dict) or not isinstance(value.get("decision"), str):
+            return value
+        decided, rewritten = read_decision(value["decision"])
+        return {"rewritten_query": rewritten or "", **value, "decision": decided}
+
+
+class Chosen(BaseModel):
+    """Entries that help to answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    entries: list[int] = Field(description="numbers of the entries that help, the best first")
+
+
+@dataclass(slots=True)
+class TierJudge:
+    """Asks a language model; a missing answer is None, with the reason in `failure`."""
+
+    chat: ChatModel
+    language: str
+    calls: int = 0
+    failure: str = ""
+
+    def intention(self, question: str, context: Sequence[str]) -> Decision | None:
+        """Whether the question needs retrieval."""
+        return self._ask("tier_intention", Decision, question=question, context="\n".join(context) or "-")
+
+    def sufficiency(self, question: str, context: Sequence[str], found: str) -> Decision | None:
+        """Whether the found rows answer the question."""
+        before = "\n".join(context) or "-"
+        return self._ask("tier_sufficient", Decision, question=question, context=before, found=found or "-")
+
+    def choose(self, question: str, texts: Sequence[str], count: int) -> list[int] | None:
+        """Positions of at most `count` entries, each once; None if there is no answer."""
+        listed = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
+        answer = self._ask("tier_rank", Chosen, question=question, entries=listed or "-", count=count)
+        if answer is None:
+            return None
+        return [n - 1 for n in dict.fromkeys(answer.entries) if 1 <= n <= len(texts)][:count]
+
+    def _ask(self, step: str, answer: type[TierReply], **values: object) -> TierReply | None:
+        prompt = load_prompt(step, self.language)
+        request = Request(prompt=prompt.fill(**values), answer=answer, step=step, system=prompt.system)
+        self.calls += 1
+        self.failure = ""
+        try:
+            return self.chat.ask(request).value
+        except (ModelError, OSError, ValueError, RuntimeError) as error:
+            self.failure = f"{type(error).__name__}: {error}"
+            return None
 
 
 def question_text(query: object) -> str:

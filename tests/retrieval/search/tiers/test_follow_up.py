@@ -2,7 +2,7 @@
 
 import pytest
 
-from sag_retrieval.search.methods.tiers.follow_up import Turn, names_in, stand_alone
+from sag_retrieval.search.methods.tiers.workflow import Turn, names_in, stand_alone
 from tests.support.small_release import build_index
 
 OWNER = [Turn("Who owns Bolt Labs?"), Turn("Acme owns it, and Mara Voss founded it.", is_user=False)]

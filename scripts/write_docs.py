@@ -34,19 +34,15 @@ LAYOUT: dict[str, str] = {
     "arrays/names/*.npy": "keys of each name",
     "arrays/names/names.marisa": "folded name or alias of a key → number of the name",
     "arrays/vectors/*.npy": "of chunks, events and keys: `lance_rows`, the row of each vector in Lance, and `signs`, "
-    "the binary index; sparse vectors by column: `starts`, `rows`, `values`; `dense`: rows of floats, where Lance's "
-    "files cannot be mapped",
-    "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows, and which ids rows "
-    "had that were written again",
+    "the binary index; sparse vectors by column: `starts`, `rows`, `values`; `dense`: rows of floats",
+    "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows",
     "arrays/vectors/*.signs.json": "reach of the binary index, and its measured recall",
     "lance/*.lance/**": "dense vectors of chunks, events and keys by the hash of their text, as float32; hard links to "
     "files of the home, so vectors lie on disk once",
     "arrays/made_of.npy": "hash of what the store held of each document, to find those that change",
     "arrays/resolved.arrow": "keys that stand for others, since the layer before",
-    "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and without triples by number, "
-    "as is a first layer that was written again after a removal",
-    "layers/*/packed.arrow": "the same of a layer of at most 50,000 chunks and events: one Arrow file, compressed by "
-    "Zstandard, with path and bytes of each file; a reader keeps it in memory",
+    "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and triples by number",
+    "layers/*/packed.arrow": "the same of a layer of at most 50,000 chunks and events, in one compressed Arrow file",
     "embedder/*": "what queries need to be embedded as the rows were",
     "communities/*.parquet": "communities of the whole release, made after publishing; no part of the content hash",
     "communities/categories.npz": "vectors of title and summary of the finest communities of two events and more",
@@ -140,9 +136,6 @@ def _checks() -> Iterator[str]:
     yield "is not as published is refused with `ReleaseError`, which names the file. Communities carry their own hashes"
     yield "in `communities/made`, compared before they are read."
     yield ""
-    yield "A release needs nothing outside its folder: a copy made with `cp -r` or `rsync`, on another disk too, has"
-    yield "the bytes of its vectors. A release that is pruned gives up its links; a file goes with the last of them."
-    yield ""
 
 
 def _tables() -> Iterator[str]:
@@ -170,7 +163,7 @@ def _communities() -> Iterator[str]:
 def commands() -> str:
     """The page about every command and option."""
     lines = ["# Commands", "", "Written by `just docs` from the commands themselves; do not edit.", ""]
-    lines += ["Exit code 0; 1 if the work failed; 2 if the call was wrong. METHOD is one of:"]
+    lines += ["Examples: `sag COMMAND --help`. Exit code 0; 1 if the work failed; 2 if the call was wrong. METHOD is one of:"]
     lines += [", ".join(f"`{name}`" for name in METHODS.own) + ".", ""]
     shared = _shared_options()
     lines += ["Options of several commands, whose names stand behind *also*:", "", *(f"- {row}" for row in shared), ""]
@@ -201,6 +194,8 @@ def _described(path: str, command: click.Command) -> Iterator[str]:
     if usage:
         yield from (f"`{' '.join([path, *usage])}`", "")
     for block in cleandoc(command.help or "").split("\n\n"):
+        if block.startswith("\b\nsag"):
+            continue  # examples, which `--help` shows
         if block.startswith("\b"):
             yield from ("```text", *block.removeprefix("\b\n").splitlines(), "```", "")
         else:

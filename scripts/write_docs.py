@@ -85,8 +85,7 @@ def _layout() -> Iterator[str]:
     yield "has whole documents with all their rows, and the keys that they carry; a document or key hides those of the"
     yield "same id in the layers before. A release that follows upon another links the files of its layers and adds one"
     yield "of what changed; after a removal, layers that hold more than is shown of them are written again without it."
-    yield "Readers put the layers together when they open a release: rows in the order of the tables below, links,"
-    yield "counts, idf and BM25 weights as one layer of the same documents would have them."
+    yield "Readers put the layers together when they open a release."
     yield ""
 
 

@@ -162,8 +162,8 @@ def _communities() -> Iterator[str]:
 def commands() -> str:
     """The page about every command and option."""
     lines = ["# Commands", "", "Written by `just docs` from the commands themselves; do not edit.", ""]
-    lines += ["Examples: `sag COMMAND --help`. Exit code 0; 1 if the work failed; 2 if the call was wrong. METHOD is one of:"]
-    lines += [", ".join(f"`{name}`" for name in METHODS.own) + ".", ""]
+    lines += ["Examples: `sag COMMAND --help`. Exit code 0; 1 if the work failed; 2 if the call was wrong."]
+    lines += ["METHOD: " + ", ".join(f"`{name}`" for name in METHODS.own) + ".", ""]
     shared = _shared_options()
     lines += ["Options of several commands, whose names stand behind *also*:", "", *(f"- {row}" for row in shared), ""]
     for path, command in walk("sag", sag):
@@ -224,7 +224,8 @@ def _option_lines(command: click.Command) -> dict[str, str]:
         assert isinstance(option, click.Option)
         written = (record[0] if record else "/".join(option.opts)).replace("|".join(METHODS.own), "METHOD")
         default = f" (default `{option.default}`)" if option.show_default else ""
-        lines[f"`{written}`{default}: {option.help}" if option.help else f"`{written}`{default}"] = f"`{option.opts[0]}`"
+        meaning = f": {option.help}" if option.help else ""
+        lines[f"`{written}`{default}{meaning}"] = f"`{option.opts[0]}`"
     return lines
 
 
@@ -300,10 +301,8 @@ def public_names() -> dict[str, list[tuple[str, str]]]:
 def reference() -> str:
     """The page of every public name, from the docstrings."""
     lines = ["# Python reference", "", "Written by `just docs` from `sag_retrieval/__init__.pyi`; do not edit.", ""]
-    lines += [
-        "Every name that `import sag_retrieval` offers; others may change without notice. Examples: [From Python](python.md)."
-    ]
-    lines += [""]
+    lines += ["Every name that `import sag_retrieval` offers; others may change without notice."]
+    lines += ["Examples: [From Python](python.md).", ""]
     for group, names in public_names().items():
         lines += [f"## {group.capitalize()}", ""]
         for module, name in names:

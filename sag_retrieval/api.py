@@ -186,7 +186,7 @@ class Release:
             ('language', 'n')
 
         Args:
-            query: A SELECT over the tables and functions that docs/algorithm/filters.md lists.
+            query: A SELECT over the tables and functions that docs/algorithm.md lists.
 
         Returns:
             The rows: at most a million, within five seconds and a gigabyte.

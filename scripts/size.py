@@ -25,8 +25,8 @@ BOUNDS = {
     "decision records": 40,
     "decision records, words": 6_000,
     "decision records, words of the longest": 200,
-    "pages of docs": 43,
-    "pages of docs, words": 58_600,
+    "pages of docs": 25,
+    "pages of docs, words": 37_400,
     "lines of tests": 44_590,
 }
 """Row → most that it may have; lowered with every part that goes."""

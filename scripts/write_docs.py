@@ -34,19 +34,15 @@ LAYOUT: dict[str, str] = {
     "arrays/names/*.npy": "keys of each name",
     "arrays/names/names.marisa": "folded name or alias of a key → number of the name",
     "arrays/vectors/*.npy": "of chunks, events and keys: `lance_rows`, the row of each vector in Lance, and `signs`, "
-    "the binary index; sparse vectors by column: `starts`, `rows`, `values`; `dense`: rows of floats, where Lance's "
-    "files cannot be mapped",
-    "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows, and which ids rows "
-    "had that were written again",
+    "the binary index; sparse vectors by column: `starts`, `rows`, `values`; `dense`: rows of floats",
+    "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows",
     "arrays/vectors/*.signs.json": "reach of the binary index, and its measured recall",
     "lance/*.lance/**": "dense vectors of chunks, events and keys by the hash of their text, as float32; hard links to "
     "files of the home, so vectors lie on disk once",
     "arrays/made_of.npy": "hash of what the store held of each document, to find those that change",
     "arrays/resolved.arrow": "keys that stand for others, since the layer before",
-    "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and without triples by number, "
-    "as is a first layer that was written again after a removal",
-    "layers/*/packed.arrow": "the same of a layer of at most 50,000 chunks and events: one Arrow file, compressed by "
-    "Zstandard, with path and bytes of each file; a reader keeps it in memory",
+    "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and triples by number",
+    "layers/*/packed.arrow": "the same of a layer of at most 50,000 chunks and events, in one compressed Arrow file",
     "embedder/*": "what queries need to be embedded as the rows were",
     "communities/*.parquet": "communities of the whole release, made after publishing; no part of the content hash",
     "communities/categories.npz": "vectors of title and summary of the finest communities of two events and more",
@@ -80,9 +76,7 @@ def _layout() -> Iterator[str]:
     yield ""
     yield "`CURRENT` in the home holds the id of the current release. `releases/<id>/` has:"
     yield ""
-    yield "| file | holds |"
-    yield "|---|---|"
-    yield from (f"| `{pattern}` | {meaning} |" for pattern, meaning in LAYOUT.items())
+    yield from (f"- `{pattern}`: {meaning}" for pattern, meaning in LAYOUT.items())
     yield ""
     yield "A row's number is its place in the table's order, and its position in every array."
     yield ""
@@ -91,8 +85,7 @@ def _layout() -> Iterator[str]:
     yield "has whole documents with all their rows, and the keys that they carry; a document or key hides those of the"
     yield "same id in the layers before. A release that follows upon another links the files of its layers and adds one"
     yield "of what changed; after a removal, layers that hold more than is shown of them are written again without it."
-    yield "Readers put the layers together when they open a release: rows in the order of the tables below, links,"
-    yield "counts, idf and BM25 weights as one layer of the same documents would have them."
+    yield "Readers put the layers together when they open a release."
     yield ""
 
 
@@ -120,8 +113,8 @@ MANIFEST_FIELDS: dict[str, str] = {
 
 
 def _manifest() -> Iterator[str]:
-    yield from ("## Manifest", "", "| field | says |", "|---|---|")
-    yield from (f"| `{name}` | {meaning} |" for name, meaning in MANIFEST_FIELDS.items())
+    yield from ("## Manifest", "")
+    yield from (f"- `{name}`: {meaning}" for name, meaning in MANIFEST_FIELDS.items())
     yield ""
 
 
@@ -130,22 +123,17 @@ def _checks() -> Iterator[str]:
     yield "Every file and folder of a release is synced to disk before the release gets its name, and the name before"
     yield "`CURRENT` names it."
     yield ""
-    yield "| when | what |"
-    yield "|---|---|"
-    yield "| a release is opened | hashes of manifest and `checksums.npy`; every file is there in its length |"
-    yield "| the first search | embedder, graph, text and names; then shapes, types and ends of arrays |"
-    yield "| a table's rows or vectors are first used | its files; of dense vectors the blocks whose rows are read |"
-    yield '| `open_release(verify="full")` | every file at once |'
-    yield '| `open_release(verify="off")` | lengths; row numbers of links, postings and vectors keep their bounds |'
-    yield '| `open_release(vectors="lance")` | the whole Lance table of chunks, events or keys, before it is searched |'
-    yield "| `verify_release(folder)` | the hash of every file |"
+    yield "- a release is opened: hashes of manifest and `checksums.npy`; every file is there in its length"
+    yield "- the first search: embedder, graph, text and names; then shapes, types and ends of arrays"
+    yield "- a table's rows or vectors are first used: its files; of dense vectors the blocks whose rows are read"
+    yield '- `open_release(verify="full")`: every file at once'
+    yield '- `open_release(verify="off")`: lengths; row numbers of links, postings and vectors keep their bounds'
+    yield '- `open_release(vectors="lance")`: the whole Lance table of chunks, events or keys, before it is searched'
+    yield "- `verify_release(folder)`: the hash of every file"
     yield ""
     yield f"A checksum is XXH3 of {BLOCK} bytes. A block is compared once in a process, before its bytes are used. What"
     yield "is not as published is refused with `ReleaseError`, which names the file. Communities carry their own hashes"
     yield "in `communities/made`, compared before they are read."
-    yield ""
-    yield "A release needs nothing outside its folder: a copy made with `cp -r` or `rsync`, on another disk too, has"
-    yield "the bytes of its vectors. A release that is pruned gives up its links; a file goes with the last of them."
     yield ""
 
 
@@ -155,13 +143,13 @@ def _tables() -> Iterator[str]:
         yield from ("", f"### {name}", "")
         volatile = " Left out of the content hash." if name in VOLATILE else ""
         yield f"Ordered by {', '.join(f'`{column}`' for column in ORDER[name])}.{volatile}"
-        yield from ("", "| column | type | null | meaning |", "|---|---|---|---|")
+        yield ""
         yield from (_row(field) for field in schema)
 
 
 def _row(field: pa.Field) -> str:
     meaning = (field.metadata or {})[b"meaning"].decode()
-    return f"| `{field.name}` | {field.type} | {'yes' if field.nullable else ''} | {meaning} |"
+    return f"- `{field.name}` {field.type}{' or null' if field.nullable else ''}: {meaning}"
 
 
 def _communities() -> Iterator[str]:
@@ -174,10 +162,19 @@ def _communities() -> Iterator[str]:
 def commands() -> str:
     """The page about every command and option."""
     lines = ["# Commands", "", "Written by `just docs` from the commands themselves; do not edit.", ""]
-    lines += ["Exit code 0; 1 if the work failed; 2 if the call was wrong. `--json` prints one JSON document.", ""]
+    lines += ["Examples: `sag COMMAND --help`. Exit code 0; 1 if the work failed; 2 if the call was wrong."]
+    lines += ["METHOD: " + ", ".join(f"`{name}`" for name in METHODS.own) + ".", ""]
+    shared = _shared_options()
+    lines += ["Options of several commands, whose names stand behind *also*:", "", *(f"- {row}" for row in shared), ""]
     for path, command in walk("sag", sag):
-        lines += [f"## {path}", "", *_described(path, command), *_parameters(command)]
+        lines += [f"## {path}", "", *_described(path, command), *_parameters(command, shared)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _shared_options() -> dict[str, str]:
+    """What is said of each option that several commands have alike → its name."""
+    rows = [row for _, command in walk("sag", sag) for row in _option_lines(command).items()]
+    return {row: name for row, name in rows if rows.count((row, name)) > 1}
 
 
 def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
@@ -192,28 +189,44 @@ def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command
 
 
 def _described(path: str, command: click.Command) -> Iterator[str]:
-    usage = command.collect_usage_pieces(click.Context(command))
-    yield from (f"`{' '.join([path, *usage])}`", "")
+    usage = [piece for piece in command.collect_usage_pieces(click.Context(command)) if piece != "[OPTIONS]"]
+    if usage:
+        yield from (f"`{' '.join([path, *usage])}`", "")
     for block in cleandoc(command.help or "").split("\n\n"):
+        if block.startswith("\b\nsag"):
+            continue  # examples, which `--help` shows
         if block.startswith("\b"):
             yield from ("```text", *block.removeprefix("\b\n").splitlines(), "```", "")
         else:
             yield from (*block.splitlines(), "")
 
 
-def _parameters(command: click.Command) -> Iterator[str]:
+def _parameters(command: click.Command, shared: dict[str, str]) -> Iterator[str]:
+    """Options of a command: a line for each of its own, the names of those that others have too."""
+    found = _option_lines(command)
+    own, also = [row for row in found if row not in shared], [name for row, name in found.items() if row in shared]
+    yield from (f"- {row}" for row in own)
+    if also:
+        yield from ([""] if own else [])
+        yield f"*also* {' '.join(also)}"
+    if found:
+        yield ""
+
+
+def _option_lines(command: click.Command) -> dict[str, str]:
+    """What is said of each option of a command → its name."""
     context = click.Context(command)
-    found = [parameter for parameter in command.params if not isinstance(parameter, click.Argument)]
-    if not found:
-        return
-    yield from ("| option | meaning | default |", "|---|---|---|")
-    for option in found:
+    lines = dict[str, str]()
+    for option in command.params:
+        if isinstance(option, click.Argument):
+            continue
         record = option.get_help_record(context)
         assert isinstance(option, click.Option)
-        written = (record[0] if record else "/".join(option.opts)).replace("|", "\\|")
-        shown = f"`{option.default}`" if option.show_default else ""
-        yield f"| `{written}` | {option.help or ''} | {shown} |"
-    yield ""
+        written = (record[0] if record else "/".join(option.opts)).replace("|".join(METHODS.own), "METHOD")
+        default = f" (default `{option.default}`)" if option.show_default else ""
+        meaning = f": {option.help}" if option.help else ""
+        lines[f"`{written}`{default}{meaning}"] = f"`{option.opts[0]}`"
+    return lines
 
 
 USES = {
@@ -288,15 +301,12 @@ def public_names() -> dict[str, list[tuple[str, str]]]:
 def reference() -> str:
     """The page of every public name, from the docstrings."""
     lines = ["# Python reference", "", "Written by `just docs` from `sag_retrieval/__init__.pyi`; do not edit.", ""]
-    lines += [
-        "Every name that `import sag_retrieval` offers; others may change without notice. A tour with examples is"
-    ]
-    lines += ["in [From Python](python.md), commands are in [Commands](commands.md), files and tables in"]
-    lines += ["[Release format](release-format.md), every option in [Options](options.md).", ""]
+    lines += ["Every name that `import sag_retrieval` offers; others may change without notice."]
+    lines += ["Examples: [From Python](python.md).", ""]
     for group, names in public_names().items():
         lines += [f"## {group.capitalize()}", ""]
         for module, name in names:
-            lines += [f"::: {module}.{name}", "    options:", f"      heading: {name}", ""]
+            lines += [f"::: {module}.{name}", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

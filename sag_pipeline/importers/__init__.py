@@ -1,1 +1,1 @@
-"""Extractions by other systems, as documents with supplied events (docs/sources.md)."""
+"""Extractions by other systems, as documents with supplied events (docs/how-to/own-documents.md)."""

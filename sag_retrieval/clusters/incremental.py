@@ -84,7 +84,7 @@ def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Groupe
     """What becomes of communities in a changed release; None where more than `DRIFT` of what was grouped has changed.
 
     Source:
-        docs/algorithm.md §reports.12.
+        docs/algorithm.md §reports.13.
 
     """
     levels, events = _levels(tables, index), index.arrays.event_count

@@ -49,7 +49,7 @@ def ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: Cluster
         normal: What the shared weight of the other ties was normalised by.
 
     Source:
-        docs/algorithm.md §reports.12.
+        docs/algorithm.md §reports.13.
 
     """
     if not len(fresh):
@@ -201,7 +201,7 @@ def settle(nodes: Sequence[Rows], ties: NewTies, group: Rows, count: int, option
         level: 0 for the finest.
 
     Source:
-        docs/algorithm.md §reports.12.
+        docs/algorithm.md §reports.13.
 
     """
     from sag_retrieval.clusters.leiden import group_sizes  # noqa: PLC0415  loads the graph library

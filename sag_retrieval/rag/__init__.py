@@ -1,4 +1,4 @@
-"""Operators on a `RAGData` record: retrieval, reranking, refining, prompt and generation (docs/algorithm/rag.md)."""
+"""Operators on a `RAGData` record: retrieval, reranking, refining, prompt, generation (docs/algorithm/answers.md)."""
 
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, Refiner, SummaryRefiner
 from sag_retrieval.rag.rerank import (

@@ -54,7 +54,7 @@ def carried_communities(
         models: The models that named some before, by their ids.
 
     Source:
-        docs/algorithm.md §reports.12.
+        docs/algorithm.md §reports.13.
 
     """
     listed = tables["communities"].to_pylist()
@@ -221,7 +221,7 @@ def release_communities(
             changed, and those that an ingest carried over are enough. A report about the whole release groups all.
 
     Source:
-        docs/algorithm.md §reports.11 and §reports.12.
+        docs/algorithm.md §reports.11 and §reports.13.
 
     """
     folder = reader.folder / COMMUNITIES

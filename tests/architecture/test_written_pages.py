@@ -83,11 +83,11 @@ def test_the_files_of_a_release_are_those_of_the_page(demo_home):
     assert (unknown, missing) == ([], [])
 
 
-def test_every_setting_stands_in_the_readme_with_its_default():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_every_setting_stands_on_its_page_with_its_default():
+    page = (DOCS / "deployment.md").read_text(encoding="utf-8")
 
     for name, field in Settings.model_fields.items():
-        assert f"| `SAG_{name.upper()}` | `{field.default}` |" in readme
+        assert f"| `SAG_{name.upper()}` | `{field.default}` |" in page
 
 
 def citations() -> list[tuple[str, str]]:
@@ -105,17 +105,16 @@ def citations() -> list[tuple[str, str]]:
 
 
 def test_every_formula_that_code_cites_has_its_section():
-    headings = set()
-    for page in (DOCS / "algorithm").glob("*.md"):
-        headings |= {page.stem}
-        headings |= set(
-            re.findall(rf"^## ({re.escape(page.stem)}\.\d+)\b", page.read_text(encoding="utf-8"), re.MULTILINE)
-        )
+    pages = [DOCS / "algorithm.md", *(DOCS / "algorithm").glob("*.md")]
+    numbered = [re.findall(r"^## ([a-z-]+\.\d+)\b", page.read_text(encoding="utf-8"), re.MULTILINE) for page in pages]
+    headings = {heading for found in numbered for heading in found}
+    headings |= {heading.partition(".")[0] for heading in headings}
 
     cited = citations()
 
     assert len(cited) > 100
     assert [(path, section) for path, section in cited if section not in headings] == []
+    assert sum(map(len, numbered)) == len({heading for found in numbered for heading in found}), "a number stands twice"
 
 
 def test_the_index_of_formulas_names_every_page():

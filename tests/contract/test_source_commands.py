@@ -104,7 +104,7 @@ def test_sources_are_listed_from_any_working_directory(home, source, tmp_path, m
 
 
 def test_a_forgotten_source_is_in_no_byte_below_the_home(home, source, tmp_path):
-    """The recipe of docs/sources.md, to the end."""
+    """The recipe of docs/how-to/own-documents.md, to the end."""
     secret = tmp_path / "secret.jsonl"
     rows = [
         {"id": f"s{n}", "text": f"{SECRET} was founded by Mara {n} Voss in 2009. {SECRET} sold {n} boats."}

@@ -7,7 +7,7 @@ from .release.manifest import Manifest as Manifest, Verify as Verify
 
 # what it holds
 from .search.lookup import ChunkResult as ChunkResult, DocumentResult as DocumentResult
-from .release.sandbox_results import SqlResult as SqlResult
+from .release.sandbox import SqlResult as SqlResult
 
 # searching
 from .search.registry import METHODS as METHODS

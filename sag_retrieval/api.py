@@ -20,9 +20,9 @@ from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.reader import Reader, open_reader
-from sag_retrieval.release.sandbox_results import SqlResult
+from sag_retrieval.release.sandbox import SqlResult
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.vector_tables import VectorMode
+from sag_retrieval.release.tables import VectorMode
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
@@ -487,7 +487,7 @@ class Release:
     def _context(self) -> "ReleaseContext":
         """What asking knows of the release besides its search."""
         from sag_retrieval.ask import ReleaseContext  # noqa: PLC0415
-        from sag_retrieval.release.key_filters import schema_of_release  # noqa: PLC0415
+        from sag_retrieval.release.where import schema_of_release  # noqa: PLC0415
 
         described = self._reader.manifest.key_schema
         return ReleaseContext(self.index, schema=schema_of_release(described) if described else None)

@@ -27,18 +27,15 @@ from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
-from sag_retrieval.release.bundle import PACKED_ROWS, pack_folder
-from sag_retrieval.release.checksums import OF_LARGE
-from sag_retrieval.release.csr import save_array, save_rows
 from sag_retrieval.release.folders import link
-from sag_retrieval.release.lance_mmap import LANCE, open_placed, write_placed, write_runs
+from sag_retrieval.release.knowledge_graph import FOLDER, MentionLinks, write_graph
 from sag_retrieval.release.layers import Layer, join_links
-from sag_retrieval.release.manifest import Contents, Manifest, layer_path
-from sag_retrieval.release.release_graph import FOLDER, MentionLinks, write_graph
+from sag_retrieval.release.manifest import OF_LARGE, Contents, Manifest, layer_path
+from sag_retrieval.release.mapped_arrays import PACKED_ROWS, pack_folder, save_array, save_rows
 from sag_retrieval.release.schema import SCHEMA_VERSION, TABLES
 from sag_retrieval.release.tables import RowFiles
 from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, pack, write_binary_index
-from sag_retrieval.release.vectors import write_vectors
+from sag_retrieval.release.vectors import LANCE, open_placed, write_placed, write_runs, write_vectors
 
 PUBLISH_VERSION: Final = "2"
 _AT_ONCE = 2

@@ -22,13 +22,12 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Rows64, Words64
 from sag_retrieval.release.arrays import open_graph_arrays
-from sag_retrieval.release.bundle import FilePlace
-from sag_retrieval.release.csr import map_array
-from sag_retrieval.release.lance_mmap import PLACED, read_runs
 from sag_retrieval.release.layer_precedence import overlay
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
+from sag_retrieval.release.mapped_arrays import FilePlace, map_array
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.tables import RowFiles
+from sag_retrieval.release.vectors import PLACED, read_runs
 
 MADE_OF: Final = "made_of"
 """Array of a layer: the hash of what the store held of each of its documents."""

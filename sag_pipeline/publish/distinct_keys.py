@@ -17,8 +17,8 @@ from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES
 from sag_pipeline.publish.stored_rows import connection
 from sag_pipeline.store.store import Store
 from sag_retrieval.language.words import normal_name
-from sag_retrieval.release.csr import arrow_numbers
 from sag_retrieval.release.layer_precedence import overlay
+from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.schema import TABLES
 
 _PLAIN = r"^(?:[0-9A-Za-z]+(?: [0-9A-Za-z]+)*|[\x{4e00}-\x{9fff}]+)$"

@@ -12,7 +12,7 @@ import xxhash
 from sag_pipeline.extract.name_matching import bare_names, compact_names, title_name
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64
-from sag_retrieval.release.csr import arrow_numbers
+from sag_retrieval.release.mapped_arrays import arrow_numbers
 
 BLOCKS: Final = ("compact_block", "bare_block", "title_block")
 """Columns of the table `distinct_keys`: the blocks of a key, as hashes; 0 for none.

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sag_pipeline.publish.stored_rows import connection
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.release.csr import arrow_numbers
+from sag_retrieval.release.mapped_arrays import arrow_numbers
 
 SPELLING: Final = ("key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
 _READ: Final = ("event_id", *SPELLING)

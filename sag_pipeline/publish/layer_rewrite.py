@@ -11,17 +11,22 @@ from sag_pipeline.publish.changes import MADE_OF, Base
 from sag_pipeline.publish.links import Resolution, places
 from sag_pipeline.publish.published_keys import RESOLVED, carried_resolved
 from sag_pipeline.store.vectors import KINDS
-from sag_retrieval.release.arrays import save_graph, write_names
-from sag_retrieval.release.bundle import PACKED_ROWS, pack_folder
-from sag_retrieval.release.csr import map_array, save_array, save_rows, take_rows
-from sag_retrieval.release.lance_mmap import PLACED, write_placed
+from sag_retrieval.release.arrays import counted_keys, save_graph, write_names
 from sag_retrieval.release.layer_precedence import Joined, overlay
-from sag_retrieval.release.layered_text import write_shown_text
 from sag_retrieval.release.layers import JoinedLinks, Layer, join_links
-from sag_retrieval.release.link_rows import counted_keys
 from sag_retrieval.release.manifest import Contents, layer_path
+from sag_retrieval.release.mapped_arrays import PACKED_ROWS, map_array, pack_folder, save_array, save_rows, take_rows
 from sag_retrieval.release.tables import RowFiles
-from sag_retrieval.release.vectors import SPARSE, open_dense, open_sparse, save_sparse, write_vectors
+from sag_retrieval.release.text_index import write_shown_text
+from sag_retrieval.release.vectors import (
+    PLACED,
+    SPARSE,
+    open_dense,
+    open_sparse,
+    save_sparse,
+    write_placed,
+    write_vectors,
+)
 
 
 def write_remaining(draft: Path, base: Base, number: int, resolution: Resolution) -> Mapping[str, int]:

@@ -33,9 +33,8 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.release.checksums import CHECKSUMS, sums_file
 from sag_retrieval.release.folders import DRAFT, Measure, erase, link, measure, set_aside
-from sag_retrieval.release.manifest import Manifest
+from sag_retrieval.release.manifest import CHECKSUMS, Manifest, sums_file
 from sag_retrieval.release.releases import Releases, sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
 

@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 
 from sag_pipeline.publish.links import Resolution, places
 from sag_retrieval.core.types import Flags, Rows64
-from sag_retrieval.release.bundle import FilePlace
-from sag_retrieval.release.csr import map_rows
+from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.layer_precedence import overlay
-from sag_retrieval.release.link_rows import places_of
+from sag_retrieval.release.mapped_arrays import FilePlace, map_rows
 from sag_retrieval.release.tables import RowFiles
 
 RESOLVED: Final = "resolved.arrow"

@@ -33,7 +33,7 @@ def schema(context: click.Context, *, release_id: str | None, is_json: bool) -> 
         found = home_schema(settings.home, settings.schema)
     else:
         from sag_retrieval import open_release  # noqa: PLC0415
-        from sag_retrieval.release.key_filters import schema_of_release  # noqa: PLC0415
+        from sag_retrieval.release.where import schema_of_release  # noqa: PLC0415
 
         with open_release(release=release_id) as release:
             found = schema_of_release(release.manifest.key_schema)

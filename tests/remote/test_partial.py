@@ -17,7 +17,7 @@ from sag_retrieval.release import remote
 from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
-from sag_retrieval.release.vector_tables import VectorTables
+from sag_retrieval.release.tables import VectorTables
 from sag_retrieval.release.vectors import VectorSet, write_dense
 from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.mirror import mirror_of

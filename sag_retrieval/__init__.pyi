@@ -43,7 +43,7 @@ from .ask.session import Progress as Progress
 from .models.protocols import Usage as Usage
 
 # pipelines of stages
-from .pipelines.file import PipelineFile as PipelineFile, StageEntry as StageEntry, load_pipeline as load_pipeline
+from .pipelines import PipelineFile as PipelineFile, StageEntry as StageEntry, load_pipeline as load_pipeline
 from .rag.stages import RAGData as RAGData
 
 # reporting

@@ -41,7 +41,7 @@ from sag_retrieval.search.segments import segment_options
 
 if TYPE_CHECKING:
     from sag_retrieval.ask import Answer, AskOptions, Mode, Progress, ReleaseContext
-    from sag_retrieval.pipelines.file import PipelineFile
+    from sag_retrieval.pipelines import PipelineFile
     from sag_retrieval.rag.stages import RAGData
     from sag_retrieval.search.methods.hybrid import HybridOptions
     from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
@@ -649,7 +649,7 @@ class Release:
         if settings.chat_model == OFFLINE:
             yield None
             return
-        from sag_retrieval.models.open_cached import open_cached_chat  # noqa: PLC0415  most calls ask no model
+        from sag_retrieval.models.cached_chat import open_cached_chat  # noqa: PLC0415  most calls ask no model
 
         with open_cached_chat(settings) as chat:
             yield chat

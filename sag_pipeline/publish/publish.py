@@ -22,9 +22,8 @@ from sag_pipeline.publish.build import (
     build_whole,
     schema_in_manifest,
 )
-from sag_pipeline.publish.changes import Base, Held, find_base
+from sag_pipeline.publish.changes import Base, Held, Layering, find_base
 from sag_pipeline.publish.checks import Check, Gate, ask_gate, fault_of
-from sag_pipeline.publish.layering import Layering
 from sag_pipeline.publish.links import LINK_TABLES, Resolution
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store

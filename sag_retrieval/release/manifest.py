@@ -1,4 +1,8 @@
-"""The manifest of a release, the list of its files, and their checksums, each compared before a file is used."""
+"""The manifest of a release, and its files, each compared with the manifest or the list of checksums before it is used.
+
+Small files have their checksums together, each large one by itself: a release shares the checksums of a large file with
+the release before, as it shares the file.
+"""
 
 import json
 import os

@@ -17,7 +17,7 @@ from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.jobs import run_ingest, run_report
 from sag_pipeline.runs.status import status_of
-from sag_pipeline.store.lease import lease
+from sag_pipeline.store.bucket import lease
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_retrieval import BucketError, ReleaseError, SagError, SourceError, list_releases, open_release

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sag_pipeline.publish.relational import Relational
+from sag_pipeline.publish.build import Relational
 from sag_retrieval.release.arrays import chunk_key_rows, event_key_rows, open_arrays, write_arrays
 
 

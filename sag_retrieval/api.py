@@ -630,7 +630,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.reports.themes import release_themes  # noqa: PLC0415  not needed for searching
+        from sag_retrieval.reports.prepare import release_themes  # noqa: PLC0415  not needed for searching
 
         asked = json.dumps([sql, where], sort_keys=True, default=str)
         if asked not in self._known_themes:

@@ -133,7 +133,7 @@ MAIN_OPTION: Final[Mapping[str, str]] = {
 
 FINDS: Final = ("retrieve", "ask")
 """Stages that find documents; the others need one of them ahead."""
-ASKS_MODEL: Final = ("ask", "rerank_model", "refine_model", "generate")
+_ASKS_MODEL: Final = ("ask", "rerank_model", "refine_model", "generate")
 """Stages that use a language model if there is one."""
 
 
@@ -166,7 +166,7 @@ class PipelineFile:
     @property
     def uses_model(self) -> bool:
         """Whether a stage asks the language model, if there is one."""
-        return any(entry.name in ASKS_MODEL for entry in self.entries)
+        return any(entry.name in _ASKS_MODEL for entry in self.entries)
 
     @property
     def measures(self) -> tuple[str, ...]:

@@ -181,7 +181,7 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
 def _vectors(store: Store, fingerprint: str, dimension: int) -> VectorStore:
     vectors = VectorStore(store.home, fingerprint, dimension)
     if vectors.is_old():
-        vectors.adopt(wanted_by_kind(store))
+        vectors.adopt(_wanted_by_kind(store))
     return vectors
 
 
@@ -272,10 +272,10 @@ def texts_of(table: str, rows: pa.Table) -> pa.Array:
 
 def wanted_vectors(store: Store) -> VectorIds:
     """Ids of all texts that still need a vector, sorted."""
-    return np.unique(np.concatenate([*wanted_by_kind(store).values()]))
+    return np.unique(np.concatenate([*_wanted_by_kind(store).values()]))
 
 
-def wanted_by_kind(store: Store) -> dict[str, VectorIds]:
+def _wanted_by_kind(store: Store) -> dict[str, VectorIds]:
     """Ids of the texts of each kind that still need a vector, sorted."""
     found = {kind: [np.empty(0, "S16")] for kind in KINDS}
     for kind, columns in _COLUMNS.items():

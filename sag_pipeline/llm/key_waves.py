@@ -17,8 +17,8 @@ from sag_pipeline.extract.name_matching import bare_title
 from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.llm.checked import Refusals, evidence_of_events, supported_keys
+from sag_pipeline.llm.extract import result_of_replies
 from sag_pipeline.llm.known_names import NameSearch, is_named_otherwise, is_written
-from sag_pipeline.llm.questions import result_of_replies
 from sag_pipeline.llm.stored_types import with_stored_types
 from sag_pipeline.options import RunOptions
 from sag_pipeline.store.step_batch import StepResult
@@ -235,7 +235,7 @@ class ReleasedKeys:
         return KnownKey(rows["key_type"][row].as_py(), rows["value_string"][row].as_py())
 
 
-def pending_keys(store: Store, index: Index | None, embedder: Embedder) -> BatchSource:
+def _pending_keys(store: Store, index: Index | None, embedder: Embedder) -> BatchSource:
     """Events and keys that are stored but not in the release, in the order of the work.
 
     With them a run that resumes an interrupted one asks what that run would have asked.
@@ -385,7 +385,7 @@ def known_keys_work(
     )
     return KeyWork(
         chat=chat,
-        before=pending_keys(store, index, embedder),
+        before=_pending_keys(store, index, embedder),
         sources=[ReleasedKeys(index)] if index else [],
         options=replace(run.key, schema=types),
         known=run.known,

@@ -215,7 +215,7 @@ def _parts(
     )
 
 
-def write_remaining(draft: Path, base: Base, number: int, resolution: Resolution) -> Mapping[str, int]:
+def _write_remaining(draft: Path, base: Base, number: int, resolution: Resolution) -> Mapping[str, int]:
     """Write the documents of a kept layer that are not left out, with the keys that they carry as these are now.
 
     Links, counts and words are those that readers see of this layer alone, so there is one way of making them.
@@ -334,7 +334,7 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     _link_layers(draft, base)
     shared = [*base.manifest.layer_counts[:number]]
     for layer in base.left_out:
-        shared[layer] = write_remaining(draft, base, layer, source.resolution)
+        shared[layer] = _write_remaining(draft, base, layer, source.resolution)
     source.embedding.save(draft / "embedder")
     _write_layer(draft, number, made, source, base)
     own = {name: rows.num_rows for name, rows in made.tables.items()}
@@ -404,7 +404,7 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
     folder, tables = draft / layer_path(number), made.tables
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # longest first; most of the work is done outside Python
-        hashed = {name: vector_ids_of(name, tables[name]) for name in KINDS}
+        hashed = {name: _vector_ids_of(name, tables[name]) for name in KINDS}
         written = [pool.submit(_write_vectors, draft, number, name, hashed[name], source.embedding) for name in KINDS]
         written.append(pool.submit(_write_arrays, folder / "arrays", made, is_first=not number))
         for name, rows in tables.items():
@@ -459,7 +459,7 @@ def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(first, ""), rows[own], pc.binary_join_element_wise(first, rows[own], mark))
 
 
-def vector_ids_of(table: str, rows: pa.Table) -> VectorIds:
+def _vector_ids_of(table: str, rows: pa.Table) -> VectorIds:
     """The id of the vector of each row of a release's table."""
     texts = embedded_texts(table, rows)
     blocks = (texts[start : start + _HASHED_TOGETHER] for start in range(0, len(texts), _HASHED_TOGETHER))

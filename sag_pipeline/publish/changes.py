@@ -98,7 +98,7 @@ class KeyDescriptions:
 
     def moved(self, resolution: Resolution) -> set[str]:
         """Ids of keys, of those that some document carries, that stand for another key than before."""
-        now = canonical_of(resolution)
+        now = _canonical_of(resolution)
         moved = sorted(key for key in {*self.resolved, *now} if self.resolved.get(key, key) != now.get(key, key))
         known = places(pa.array(moved, pa.string()), resolution.distinct["key_id"]) >= 0
         return {key for key, is_known in zip(moved, known.tolist(), strict=True) if is_known}
@@ -122,7 +122,7 @@ class KeyDescriptions:
         return found
 
 
-def is_outdated(rows: RowFiles, folder: FilePlace, resolution: Resolution) -> bool:
+def _is_outdated(rows: RowFiles, folder: FilePlace, resolution: Resolution) -> bool:
     """Whether a layer names keys or aliases that no document carries any more, or describes a key as it was."""
     now, is_new = _described_otherwise(rows("keys"), resolution)
     if (now < 0).any() or is_new.any():
@@ -154,14 +154,14 @@ def _values(resolution: Resolution, rows: Rows64) -> pa.ChunkedArray:
     return resolution.distinct["value_string"].take(pa.array(rows))
 
 
-def canonical_of(resolution: Resolution) -> dict[str, str]:
+def _canonical_of(resolution: Resolution) -> dict[str, str]:
     """The key that each aligned key stands for."""
     return dict(zip(*(resolution.canonical[name].to_pylist() for name in ("key_id", "canonical")), strict=True))
 
 
 def resolved_since(before: KeyDescriptions | None, resolution: Resolution) -> pa.Table:
     """What `RESOLVED` holds: every aligned key, or those that stand for another key than before."""
-    now = canonical_of(resolution)
+    now = _canonical_of(resolution)
     keys = sorted(now if before is None else before.moved(resolution))
     schema = pa.schema({"key_id": pa.string(), "canonical": pa.string()})
     return pa.table({"key_id": keys, "canonical": [now.get(key, key) for key in keys]}, schema=schema)
@@ -289,7 +289,7 @@ def _base(
     hidden = np.ones(len(documents.place), np.bool_)
     hidden[documents.source[stays]] = False
     left_out = {n: hidden[documents.firsts[n] : documents.firsts[n + 1]] for n in range(kept if is_erasing else 0)}
-    left_out = {n: h for n, h in left_out.items() if h.any() or is_outdated(files[n], folders[n], resolution)}
+    left_out = {n: h for n, h in left_out.items() if h.any() or _is_outdated(files[n], folders[n], resolution)}
     if kept < count:
         described = KeyDescriptions.read(files[:kept], folders[:kept])
     return Base(folder, contents, manifest, kept, written, described, left_out)

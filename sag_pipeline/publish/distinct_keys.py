@@ -24,7 +24,7 @@ from sag_retrieval.release.layer_precedence import overlay
 from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.schema import TABLES
 
-BLOCKS: Final = ("compact_block", "bare_block", "title_block")
+_BLOCKS: Final = ("compact_block", "bare_block", "title_block")
 """Columns of the table `distinct_keys`: the blocks of a key, as hashes; 0 for none.
 
 Equal names have equal compact names, so these stand for both. A title is also compared with the key that its name
@@ -32,8 +32,8 @@ without an addition names. Equal hashes of different names put two blocks togeth
 """
 
 
-def with_blocks(keys: pa.Table) -> pa.Table:
-    """The same keys with the columns of `BLOCKS`; `keys` has key types, values and normal names."""
+def _with_blocks(keys: pa.Table) -> pa.Table:
+    """The same keys with the columns of `_BLOCKS`; `keys` has key types, values and normal names."""
     names, types = keys["name"].combine_chunks(), keys["key_type"].to_pylist()
     compact = compact_names(names)
     bare = bare_names(names, types, compact)
@@ -46,7 +46,7 @@ def with_blocks(keys: pa.Table) -> pa.Table:
     values = keys["value_string"].take(pa.array(rows)).to_pylist()
     named = compact_names(pa.array([title_name(value or "") for value in values], pa.string()))
     titles[rows] = _hashes(named)
-    for name, column in zip(BLOCKS, (compact_hashes, bare_hashes, titles), strict=True):
+    for name, column in zip(_BLOCKS, (compact_hashes, bare_hashes, titles), strict=True):
         keys = keys.append_column(name, arrow_numbers(column))
     return keys
 
@@ -67,7 +67,7 @@ def reached(keys: Sequence[pa.Table], changed: pa.Array, said: pa.Table) -> pa.A
     """
     ids = pa.chunked_array([chunk for table in keys for chunk in table["key_id"].chunks], pa.string())
     blocks = [
-        pa.chunked_array([chunk for table in keys for chunk in table[name].chunks], pa.uint64()) for name in BLOCKS
+        pa.chunked_array([chunk for table in keys for chunk in table[name].chunks], pa.uint64()) for name in _BLOCKS
     ]
     while True:
         is_in = np.asarray(pc.is_in(ids, changed))
@@ -102,11 +102,11 @@ def _with_said(said: pa.Table, changed: pa.Array) -> list[pa.ChunkedArray]:
     return [one.filter(touches), other.filter(touches)]
 
 
-SPELLING: Final = ("key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
-_READ: Final = ("event_id", *SPELLING)
+_SPELLING: Final = ("key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
+_READ: Final = ("event_id", *_SPELLING)
 COUNT_TABLES: Final = ("counted_documents", "spellings", "carried_spellings")
 """Tables kept whole: documents with the hash of their keys, spellings of keys, and which document carries which."""
-_NAMES: Final = ", ".join(SPELLING)
+_NAMES: Final = ", ".join(_SPELLING)
 _COUNTS: Final = f"""
     SELECT document_id, {_NAMES}, count(*)::INTEGER AS row_count,
            count(*) FILTER (event_id[1] = 'e')::INTEGER AS event_count
@@ -116,7 +116,7 @@ _MORE: Final = f"SELECT {_NAMES} FROM counts EXCEPT SELECT {_NAMES} FROM spellin
 _NUMBERED: Final = f"""
     SELECT d.number::INTEGER AS document, s.number::INTEGER AS spelling, c.row_count, c.event_count
     FROM counts c JOIN documents d USING (document_id)
-    JOIN spellings s ON {" AND ".join(f"c.{name} IS NOT DISTINCT FROM s.{name}" for name in SPELLING)}
+    JOIN spellings s ON {" AND ".join(f"c.{name} IS NOT DISTINCT FROM s.{name}" for name in _SPELLING)}
     ORDER BY 1, 2
 """
 
@@ -144,7 +144,7 @@ class KeyCounts:
         return dict(zip(COUNT_TABLES, (self.documents, self.spellings, self.carried), strict=True))
 
 
-def count_keys(store: Store) -> KeyCounts:
+def _count_keys(store: Store) -> KeyCounts:
     """The counts of all current documents: those that are stored, with documents that changed counted again."""
     units = store.ledger.select(
         "SELECT unit, output_hash FROM by_document WHERE step = 'keys' AND part <> '' AND status <> 'failed' ORDER BY 1"
@@ -190,7 +190,7 @@ def _counted(
     """The counts of some rows; spellings are numbered after those that are known, of which few are compared."""
     connection.register("raw_keys", raw_keys)
     counts = connection.sql(_COUNTS).to_arrow_table()
-    known = before.spellings if before else counts.select(SPELLING).slice(0, 0)
+    known = before.spellings if before else counts.select(_SPELLING).slice(0, 0)
     rows = np.flatnonzero(np.asarray(pc.is_in(known["key_id"], counts["key_id"].combine_chunks())))
     near = known.take(pa.array(rows)).combine_chunks()
     connection.register("counts", counts)
@@ -279,7 +279,7 @@ def make_links(
     Where nobody decides anything and no model is asked, they are made from those of the last time.
     """
     decisions = decisions or NameDecisions()
-    counts = count_keys(store)
+    counts = _count_keys(store)
     before = None if confirm or decisions.lines or counts.changed is None else _stored(store)
     changed = None if before is None else counts.changed
     with connection(store, None if changed is None else len(changed) // _KEYS_A_DOCUMENT) as database:
@@ -307,7 +307,7 @@ def _distinct(counts: KeyCounts, ids: pa.Array | None, connection: duckdb.DuckDB
     spellings = counts.spellings.append_column("event_count", arrow_numbers(counts.counted("event_count")))
     connection.register("spellings", spellings if ids is None else spellings.filter(_among(spellings["key_id"], ids)))
     found = connection.sql(_DISTINCT).to_arrow_table()
-    found = with_blocks(found.append_column("name", normal_names(found["value_string"])))
+    found = _with_blocks(found.append_column("name", normal_names(found["value_string"])))
     return found.replace_schema_metadata({_VERSION: ALIGNMENT_VERSION})
 
 

@@ -37,11 +37,10 @@ from sag_retrieval.core.errors import BucketError, SourceError, StoreError
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError, columns_of
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.remote.buckets import refuse_without_conditions, write_conditional
-from sag_retrieval.remote.cache import make_room
-from sag_retrieval.remote.mirror import FILES, Entries, Mirror, Tree, measure, mirror_of
+from sag_retrieval.remote.mirror import FILES, Entries, Mirror, Tree, make_room, measure, mirror_of
 
 KEY: Final = "LEASE"
-LAPSES: Final = 30.0
+_LAPSES: Final = 30.0
 """Seconds after which a lease that was not renewed belongs to nobody: its run was killed."""
 _POLL: Final = 0.5
 _HOLDER: Final = ".holder"
@@ -49,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def lease(mirror: Mirror, patience: float = 600, lapses: float = LAPSES) -> Iterator[None]:
+def lease(mirror: Mirror, patience: float = 600, lapses: float = _LAPSES) -> Iterator[None]:
     """Let no run on another machine write meanwhile.
 
     Clocks of machines are not compared: a lease lapses when its tag has not changed for a time of this machine's clock.
@@ -146,7 +145,7 @@ _FIND: Final = f"select {columns_of()}, digest from answers where call_id not in
 _KEEP: Final = f"insert into answers ({columns_of()}, digest) values ({{}}) on conflict do nothing"
 
 
-def push_answers(mirror: Mirror) -> int:
+def _push_answers(mirror: Mirror) -> int:
     """Send the answers that were given on this machine and are not in the bucket yet; their number."""
     path = mirror.folder / ANSWERS
     if not path.is_file():
@@ -164,7 +163,7 @@ def push_answers(mirror: Mirror) -> int:
     return len(rows)
 
 
-def pull_answers(mirror: Mirror, *, is_tolerant: bool = False) -> int:
+def _pull_answers(mirror: Mirror, *, is_tolerant: bool = False) -> int:
     """Store the answers that other machines sent; the number of their files.
 
     Raises:
@@ -285,7 +284,7 @@ class BucketHome:
             (self.mirror.folder / path).unlink(missing_ok=True)
         self.mirror.fetch_all(stale, self.mirror.folder, is_tolerant=is_tolerant)
         if whole:
-            pull_answers(self.mirror, is_tolerant=is_tolerant)
+            _pull_answers(self.mirror, is_tolerant=is_tolerant)
         self._save_measured()
 
     def fetch(self, path: Path) -> None:
@@ -330,7 +329,7 @@ class BucketHome:
             BucketError: If another run committed since this one began, or the bucket cannot be written.
 
         """
-        push_answers(self.mirror)
+        _push_answers(self.mirror)
         entries = {path: self._measure(path) for path in self._local()}
         known = set() if is_complete else self.known()
         fresh = {digest: path for path, (_, digest) in entries.items() if digest not in known}

@@ -27,7 +27,7 @@ Run = tuple[int, str, int, int]
 """Consecutive rows that lie one after another in a file: row id of the first, file, its byte, and how many."""
 Moved = tuple[int, int, int]
 """Consecutive rows: the first id that they had, the first that they have, and how many."""
-FILE_BITS: Final = 32
+_FILE_BITS: Final = 32
 """The lower bits of a row id are the place in a file, the upper ones the number of the file."""
 
 
@@ -99,11 +99,11 @@ def _grown(runs: list[Run], run: Run, width: int) -> list[Run]:
     return [*runs, run]
 
 
-def moved_rows(before: Rows64, now: Rows64) -> list[Moved]:
+def _moved_rows(before: Rows64, now: Rows64) -> list[Moved]:
     """Ids that rows had and have, both ascending.
 
     Examples:
-        >>> moved_rows(np.array([3, 4, 6]), np.array([10, 11, 12]))
+        >>> _moved_rows(np.array([3, 4, 6]), np.array([10, 11, 12]))
         [(3, 10, 2), (6, 12, 1)]
 
     """
@@ -112,7 +112,7 @@ def moved_rows(before: Rows64, now: Rows64) -> list[Moved]:
     return list(zip(before[starts].tolist(), now[starts].tolist(), counts.tolist(), strict=True))
 
 
-def moved_again(moved: Iterable[Moved], pieces: Sequence[Moved], files: Sequence[int]) -> list[Moved]:
+def _moved_again(moved: Iterable[Moved], pieces: Sequence[Moved], files: Sequence[int]) -> list[Moved]:
     """All ids that rows had, after rows of some files were written again; sorted, without rows that were left out."""
     return sorted([*pieces, *(each for one in moved for each in _followed(one, pieces, files))])
 
@@ -120,7 +120,7 @@ def moved_again(moved: Iterable[Moved], pieces: Sequence[Moved], files: Sequence
 def _followed(piece: Moved, pieces: Sequence[Moved], files: Sequence[int]) -> Iterator[Moved]:
     """Where rows that have moved before are now."""
     had, have, count = map(int, piece)
-    if have >> FILE_BITS not in files:
+    if have >> _FILE_BITS not in files:
         yield had, have, count
         return
     for first, now, size in pieces:
@@ -258,8 +258,8 @@ class LanceTables:
             return
         rows, table = self.ids(name), self.open(name)
         row_ids, kept = rows["_rowid"].to_numpy().astype(np.int64), is_kept(rows)
-        files = np.unique(row_ids[~kept] >> FILE_BITS).tolist()
-        is_affected = np.isin(row_ids >> FILE_BITS, files)
+        files = np.unique(row_ids[~kept] >> _FILE_BITS).tolist()
+        is_affected = np.isin(row_ids >> _FILE_BITS, files)
         left, staying = len(rows) - int(is_affected.sum()), row_ids[is_affected & kept]
         if not kept.any():
             self.drop(name)
@@ -269,12 +269,12 @@ class LanceTables:
         if len(staying):
             table.add(_rows_of(table, staying))
         for file in files:
-            table.delete(f"_rowid >= {file << FILE_BITS} AND _rowid < {(file + 1) << FILE_BITS}")
+            table.delete(f"_rowid >= {file << _FILE_BITS} AND _rowid < {(file + 1) << _FILE_BITS}")
         if len(staying):
             query = table.search().with_row_id(with_row_id=True).select([ID]).offset(left).limit(len(staying))
             now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64)
-        gone = {run[1] for run in before.runs if run[0] >> FILE_BITS in files}
-        moved = moved_again(before.moved, moved_rows(staying, now), files)
+        gone = {run[1] for run in before.runs if run[0] >> _FILE_BITS in files}
+        moved = _moved_again(before.moved, _moved_rows(staying, now), files)
         seen = replace(before, rows=left, runs=[run for run in before.runs if run[1] not in gone], moved=moved)
         self._seal(name, seen, table, {self.folder / before.folder / file for file in gone})
 

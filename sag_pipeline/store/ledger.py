@@ -35,11 +35,11 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 
 HEAD = "HEAD"
-SNAPSHOT = "-snapshot"
+_SNAPSHOT = "-snapshot"
 _NAME = re.compile(r"(\d{10})(-snapshot)?(-[0-9a-f]{24})?")
 _PREVIOUS = b"sag.previous"
 
-READ_ENTRIES: Final = """
+_READ_ENTRIES: Final = """
     WITH found AS (
         SELECT * FROM no_entries
         UNION ALL BY NAME SELECT * FROM read_parquet(?, filename = true, union_by_name = true)
@@ -78,17 +78,17 @@ def link_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     names = sorted(name for name in os.listdir(folder) if name.endswith(".parquet"))  # noqa: PTH208  Path sorts slowly
-    first = max((i for i, name in enumerate(names) if SNAPSHOT in name), default=0)
+    first = max((i for i, name in enumerate(names) if _SNAPSHOT in name), default=0)
     return [folder / name for name in names[first:]]
 
 
-def append_link(folder: Path, rows: pa.Table, *, is_snapshot: bool = False, previous: str | None = None) -> Path:
+def _append_link(folder: Path, rows: pa.Table, *, is_snapshot: bool = False, previous: str | None = None) -> Path:
     """Write the next file and name it in HEAD; `previous` replaces the name of the last file as the previous one."""
     files = link_files(folder)
     before = previous if previous is not None else (files[-1].stem if files else "")
     number = _number(files[-1]) + 1 if files else 0
     linked = rows.replace_schema_metadata({_PREVIOUS: before.encode()})
-    path = write_sealed(linked, folder, f"{number:010d}{SNAPSHOT if is_snapshot else ''}")
+    path = write_sealed(linked, folder, f"{number:010d}{_SNAPSHOT if is_snapshot else ''}")
     if (folder / HEAD).is_dir():
         discard(folder / HEAD)
     durable.write_text(folder / HEAD, path.stem + "\n")
@@ -102,7 +102,7 @@ def _last(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.last")
 
 
-def drop_links(folder: Path, keep: Path) -> None:
+def _drop_links(folder: Path, keep: Path) -> None:
     """Delete every file but `keep`, a snapshot that contains them all."""
     for path in folder.glob("*.parquet"):
         if path != keep:
@@ -151,7 +151,7 @@ def is_doubtful(found: Sequence[Break], path: Path) -> bool:
 
 def _gaps(folder: Path, files: Sequence[Path]) -> list[Break]:
     found = []
-    expected = None if not files or SNAPSHOT in files[0].stem else 0
+    expected = None if not files or _SNAPSHOT in files[0].stem else 0
     for path in files:
         number = _number(path)
         if expected is not None and number < expected:
@@ -327,7 +327,7 @@ class Ledger:
         if not files:
             return
         self._database.execute(
-            f"INSERT INTO entries SELECT {_COLUMNS} FROM ({READ_ENTRIES}) "
+            f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ_ENTRIES}) "
             "QUALIFY row_number() OVER (PARTITION BY kind, unit, step ORDER BY filename DESC) = 1",
             [[str(path) for path in files]],
         )
@@ -348,7 +348,7 @@ class Ledger:
             return
         rows = _rows_of(entries)
         with self._lock:
-            append_link(self._folder, rows)
+            _append_link(self._folder, rows)
             self._on_commit({(entry.step, entry.part) for entry in entries if entry.part})
             self._insert(rows)
             self._state = state_of(self._folder)
@@ -360,8 +360,8 @@ class Ledger:
         with self._lock:
             self._state = ()  # of no folder: the next one reads the snapshot
             rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
-            snapshot = append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
-            drop_links(self._folder, keep=snapshot)
+            snapshot = _append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
+            _drop_links(self._folder, keep=snapshot)
             self._on_commit(set())
 
     def parts(self) -> set[tuple[str, str]]:

@@ -60,24 +60,24 @@ _WITH_PIPELINE: Final = {"pipeline", "query", "questions", "release_id", "is_jso
 """Parameters that mean something beside `--pipeline`."""
 _SHOWN = 5
 
-with_pipeline = click.option(
+_with_pipeline = click.option(
     "--pipeline",
     metavar="FILE",
     help="Run the stages of a YAML file, which says how to search and answer; see `sag settings --options pipeline`.",
 )
 
 
-def ask_by_pipeline(path: str, query: str, *, release_id: str | None, is_json: bool) -> None:
+def _ask_by_pipeline(path: str, query: str, *, release_id: str | None, is_json: bool) -> None:
     """Print the answer of a pipeline, its best documents and the seconds of its stages; as JSON the whole record."""
     from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
 
     pipeline = _pipeline(path)
     with open_release(release=release_id) as release:
         record = release.run(pipeline, query)
-    print_json(record) if is_json else show_record(Terminal(), record)
+    print_json(record) if is_json else _show_record(Terminal(), record)
 
 
-def evaluate_by_pipeline(
+def _evaluate_by_pipeline(
     path: str, questions: Path, *, ks: Sequence[int], release_id: str | None, is_json: bool
 ) -> None:
     """Print the measures of a pipeline over questions."""
@@ -90,10 +90,10 @@ def evaluate_by_pipeline(
     with open_release(release=release_id) as release:
         run = partial(release.run, pipeline)
         found = evaluate_pipeline(run, asked, measures=pipeline.measures, ks=ks, name=path)
-    print_json(found.to_dict()) if is_json else show_measures(Terminal(), found)
+    print_json(found.to_dict()) if is_json else _show_measures(Terminal(), found)
 
 
-def show_record(console: Terminal, record: Mapping[str, Any]) -> None:
+def _show_record(console: Terminal, record: Mapping[str, Any]) -> None:
     """What was generated, the best documents, and how many documents each stage left in how many seconds."""
     from sag_retrieval.rag import items_of  # noqa: PLC0415
 
@@ -109,7 +109,7 @@ def show_record(console: Terminal, record: Mapping[str, Any]) -> None:
     console.print(f"[dim]{', '.join(counts)} documents in {seconds * 1000:.0f} ms[/dim]", highlight=False)
 
 
-def show_measures(console: Terminal, found: "PipelineEvaluation") -> None:
+def _show_measures(console: Terminal, found: "PipelineEvaluation") -> None:
     """One row per score: its mean, the 95 % interval, and the number of questions that have it."""
     table = Table("measure", "mean", "95 % interval", "questions", box=None)
     counts = found.to_dict()["counts"]
@@ -238,7 +238,7 @@ sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 @with_sql
 @with_where
 @with_segments
-@with_pipeline
+@_with_pipeline
 @of_release
 @as_json
 def ask(  # noqa: PLR0913  one argument per option
@@ -260,7 +260,7 @@ def ask(  # noqa: PLR0913  one argument per option
     from sag_retrieval import open_release  # noqa: PLC0415
 
     if pipeline is not None:
-        ask_by_pipeline(pipeline, query, release_id=release_id, is_json=is_json)
+        _ask_by_pipeline(pipeline, query, release_id=release_id, is_json=is_json)
         return
     where, chosen = where_of(conditions), ask_settings(pairs, method, budgets, segments)
     console = Terminal(stderr=is_json)
@@ -291,7 +291,7 @@ def ask(  # noqa: PLR0913  one argument per option
 @click.option("--against", type=METHOD_NAMES, help="Also show the paired difference to this method.")
 @click.option("--answers", "mode", type=MODE_NAMES, help="Score answers of this mode.")
 @click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
-@with_pipeline
+@_with_pipeline
 @of_release
 @as_json
 def evaluate(  # noqa: PLR0913  one argument per option
@@ -330,7 +330,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
     if pipeline is not None:
-        evaluate_by_pipeline(pipeline, questions, ks=_cuts(ks), release_id=release_id, is_json=is_json)
+        _evaluate_by_pipeline(pipeline, questions, ks=_cuts(ks), release_id=release_id, is_json=is_json)
         return
     cuts, where = _cuts(ks), where_of(conditions)
     asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))

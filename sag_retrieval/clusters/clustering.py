@@ -10,7 +10,6 @@ from itertools import pairwise
 import igraph
 import numpy as np
 
-from sag_retrieval.clusters.edges import Edges, weigh_edges
 from sag_retrieval.clusters.events import EventTable, Flags, Floats, Rows
 from sag_retrieval.clusters.groups import (
     TIES_KEPT,
@@ -25,6 +24,7 @@ from sag_retrieval.clusters.groups import (
     sum_by,
 )
 from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.clusters.similarity import Edges, weigh_edges
 
 _one_at_a_time = threading.Lock()  # igraph has one random number generator for the whole process
 
@@ -203,14 +203,14 @@ def build_communities(
 
 
 def _levels(events: EventTable, edges: Edges, options: ClusterOptions) -> list[Rows]:
-    finest = group_by_key_type(events, options.key_types[0]) if options.method == "key-type" else None
+    finest = _group_by_key_type(events, options.key_types[0]) if options.method == "key-type" else None
     groups = [partition(edges, options) if finest is None else finest]
     for level in range(1, options.levels):
         groups.append(coarser(edges, groups[-1], options, level))
     return groups
 
 
-def group_by_key_type(events: EventTable, key_type: str) -> Rows:
+def _group_by_key_type(events: EventTable, key_type: str) -> Rows:
     """Each event with the key of this type that most events carry; an event without one is a group alone.
 
     Source:

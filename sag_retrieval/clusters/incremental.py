@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
-from sag_retrieval.clusters.edges import tying
 from sag_retrieval.clusters.events import Flags, Floats, Rows
 from sag_retrieval.clusters.groups import sum_by
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.clusters.similarity import Normal, cosines, nearest, places
+from sag_retrieval.clusters.similarity import Normal, cosines, nearest, places, tying
 from sag_retrieval.release.arrays import Index
 
 _LIKELY, _MEMBERS = 2, 12
@@ -36,7 +35,7 @@ class NewTies:
     strength: Floats
 
 
-def ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: ClusterOptions, normal: Normal) -> NewTies:
+def _ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: ClusterOptions, normal: Normal) -> NewTies:
     """The strongest ties of some events with all others, weighed as `weigh_edges` weighs pairs.
 
     Proposed are the events that share a key which is not too common, and typical events of the communities nearest in
@@ -330,7 +329,7 @@ def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Groupe
     if grouped.moved + moved > DRIFT * grouped.events:
         return None
     typical = [rows for rows, _ in levels[0].members()]
-    ties = ties_of(index, fresh, typical, options, grouped.normal)
+    ties = _ties_of(index, fresh, typical, options, grouped.normal)
     nodes, tied, changes = list(fresh[:, None]), ties, list[LevelChange]()
     for number, level in enumerate(levels):
         if number:

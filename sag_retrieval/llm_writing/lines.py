@@ -77,7 +77,7 @@ def figures(text: str) -> list[str]:
     return [_shortest(figure) for figure in found]
 
 
-def stands_in(name: str, text: str) -> bool:
+def _stands_in(name: str, text: str) -> bool:
     """Whether a name stands in a text, both without punctuation; a name in an alphabet as whole words."""
     return (name if is_cjk(name) else f" {name} ") in text
 
@@ -132,10 +132,10 @@ def _reason(
         return "form"
     held = frozenset[str]().union(*(event.terms for event in events))
     is_said = bool(terms) and len(terms & held) >= _LEAST_WORDS * len(terms)
-    return unstated(sentence, own, events, names) or (None if is_said else "words")
+    return _unstated(sentence, own, events, names) or (None if is_said else "words")
 
 
-def unstated(
+def _unstated(
     sentence: str, own: frozenset[str], events: Sequence[EventEvidence], names: Sequence[str]
 ) -> Literal["figure", "name"] | None:
     """Whether a figure of a sentence, or a name in it, stands in none of the events."""
@@ -143,7 +143,7 @@ def unstated(
         return "figure"
     held = frozenset[str]().union(*(event.terms for event in events))
     text, said = "\n".join(event.text for event in events), f" {normal_name(sentence)} "
-    if any(stands_in(name, said) and not stands_in(name, text) for name in names):
+    if any(_stands_in(name, said) and not _stands_in(name, text) for name in names):
         return "name"
     return "name" if any(not set(tokens(word)) <= held for word in _capitalised(sentence)) else None
 
@@ -288,7 +288,7 @@ class Judge:
         if not why:
             return ""
         known = [EventEvidence.of(given.text), *(self._of(row) for row in checked.numbers)]
-        fault = unstated(why, frozenset(figures(why)), known, lines.names)
+        fault = _unstated(why, frozenset(figures(why)), known, lines.names)
         if fault:
             self.leave_out(community_id, "reason", fault, why)
         return "" if fault else why

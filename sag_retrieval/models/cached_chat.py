@@ -51,7 +51,7 @@ def cost_of(calls: Sequence[Call]) -> dict[str, float]:
 _CONCURRENCY = 16
 WINDOW = 32
 """Requests read ahead of the answers returned, per concurrent call."""
-LAST_SECONDS = 3.0
+_LAST_SECONDS = 3.0
 """What running calls get to end when the process is asked to end: Docker waits ten seconds for all of it."""
 
 
@@ -194,7 +194,7 @@ class CachedChat:
             raise
         except BaseException:  # Ctrl-C or SIGTERM, also as Dagster raises them: who sent it waits for the process
             ended.set()
-            give_up(LAST_SECONDS)
+            give_up(_LAST_SECONDS)
             raise
         finally:
             threads.shutdown(cancel_futures=True)

@@ -19,7 +19,7 @@ from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estim
 from sag_retrieval.models.rate_limits import Budget, ChatOptions
 from sag_retrieval.models.structured import Dialect, WrongShape, read_answer, strict_schema
 
-LEAST_REPEATED: Final = 1_200
+_LEAST_REPEATED: Final = 1_200
 """Characters at the end of an answer that repeat one passage, from which on it counts as a loop: some 300 tokens."""
 _LEAST_TIMES: Final = 5
 _SUFFIX: Final = 24
@@ -85,7 +85,7 @@ async def receive(opened: Any, heard: Callable[[], None]) -> Received:  # noqa: 
             else:
                 found.take(json.loads(line[5:]), "delta")
                 unchecked += len(found.pieces[-1])
-            if unchecked >= LEAST_REPEATED // 4:
+            if unchecked >= _LEAST_REPEATED // 4:
                 unchecked, found.repeated = 0, repeated_passage(found.text)
                 if found.repeated:
                     return found
@@ -137,8 +137,8 @@ def repeated_passage(text: str) -> str:
     if before < 0:
         return ""
     length = ends_at - before
-    tail = text[-max(LEAST_REPEATED, _LEAST_TIMES * length) :]
-    is_loop = len(tail) >= max(LEAST_REPEATED, _LEAST_TIMES * length) and tail[length:] == tail[:-length]
+    tail = text[-max(_LEAST_REPEATED, _LEAST_TIMES * length) :]
+    is_loop = len(tail) >= max(_LEAST_REPEATED, _LEAST_TIMES * length) and tail[length:] == tail[:-length]
     return tail[-length:] if is_loop else ""
 
 
@@ -160,7 +160,7 @@ LEAST_ANSWER, ANSWER_PER_PROMPT = 1_024, 4
 """Greatest length of an answer that is expected: tokens in all, and tokens for each token of the prompt."""
 WINDOW = 32
 """Requests started ahead of the yielded answers, times the concurrency: a slow call does not delay others."""
-EXPECTED_ANSWER_TOKENS = 400
+_EXPECTED_ANSWER_TOKENS = 400
 """Tokens booked for an answer until its real length is known."""
 _QUOTED = 4_000
 _SHOWN = 60
@@ -304,18 +304,18 @@ class OpenAIChat:
 
     async def _call(self, body: dict[str, Any]) -> _Completion:
         sent = sum(estimate_tokens(message["content"]) for message in body["messages"])
-        expected = Usage(1, 0, sent, EXPECTED_ANSWER_TOKENS)
+        expected = Usage(1, 0, sent, _EXPECTED_ANSWER_TOKENS)
         self._budget.book(expected)
         used = Usage()
         try:
-            received, seconds = await self._caller.run(partial(self._receive, body), sent + EXPECTED_ANSWER_TOKENS)
+            received, seconds = await self._caller.run(partial(self._receive, body), sent + _EXPECTED_ANSWER_TOKENS)
             self._is_thinking |= received.is_thinking or "<think>" in received.text
             completion = _read(received, sent, seconds)
             used = completion.usage
             count_call(self._model, used)
         finally:
             self._budget.settle(expected, used)
-        self._caller.correct(used.input_tokens + used.output_tokens - sent - EXPECTED_ANSWER_TOKENS)
+        self._caller.correct(used.input_tokens + used.output_tokens - sent - _EXPECTED_ANSWER_TOKENS)
         return completion
 
     async def _receive(self, body: dict[str, Any], heard: Callable[[], None]) -> Received:

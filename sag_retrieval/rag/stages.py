@@ -30,7 +30,7 @@ _STAGE_OF: Final = {f"{stage}_{kind}": stage for stage in _STAGES for kind in _K
 }
 
 
-def write_fields(record: MutableMapping[str, Any], fields: Mapping[str, Any]) -> None:
+def _write_fields(record: MutableMapping[str, Any], fields: Mapping[str, Any]) -> None:
     """Write what a stage made; values that the fields held go to `sag_steps`, and times of rounds are added."""
     stage = next((_STAGE_OF[name] for name in fields if name in _STAGE_OF), "own")
     replaced = {name: record[name] for name in fields if name in record}
@@ -45,7 +45,7 @@ def write_fields(record: MutableMapping[str, Any], fields: Mapping[str, Any]) ->
         record[STEPS] = [*steps, {"stage": stage} | ({"replaced": replaced} if replaced else {})]
 
 
-def reading_order(data: Mapping[str, Any], order: tuple[str, ...], stage: str = "") -> tuple[str, ...]:
+def _reading_order(data: Mapping[str, Any], order: tuple[str, ...], stage: str = "") -> tuple[str, ...]:
     """Stages from whose documents a reader takes the first that has any.
 
     The given order, as long as each stage ran once. Where one ran again, or `stage` is about to, the last one written
@@ -68,7 +68,7 @@ def has_current_prompt(data: Mapping[str, Any]) -> bool:
     return bool(data.get("prompt")) and last == "prompt"
 
 
-def check_step(before: Mapping[str, Any], after: Mapping[str, Any], who: str) -> None:
+def _check_step(before: Mapping[str, Any], after: Mapping[str, Any], who: str) -> None:
     """Check the record that a stage left against the one it got.
 
     Raises:
@@ -189,7 +189,7 @@ def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> lis
 
     Where a stage ran again, the stages that ran last come first.
     """
-    docs = next((docs for stage in reading_order(data, order) if (docs := _listed(data, f"{stage}_docs"))), [])
+    docs = next((docs for stage in _reading_order(data, order) if (docs := _listed(data, f"{stage}_docs"))), [])
     if not all(isinstance(text, str) for text in docs):
         raise RecordError("documents of a record must be texts")
     return docs
@@ -204,7 +204,7 @@ def items_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST, reade
         reader: The stage that reads; if it ran before, or another did twice, the stages that ran last come first.
 
     """
-    for stage in reading_order(data, order, reader):
+    for stage in _reading_order(data, order, reader):
         docs, results = (_listed(data, f"{stage}_{kind}") for kind in ("docs", "results"))
         if results and (not docs or len(docs) == len(results)):
             return [_checked(item, stage) for item in results]
@@ -283,8 +283,8 @@ class Stage(ABC):
         """
         record = check_record(data)
         before, started = dict(record), self.clock()
-        write_fields(cast("dict[str, Any]", record), self._fields(record, lambda: self.clock() - started))
-        check_step(before, record, type(self).__name__)
+        _write_fields(cast("dict[str, Any]", record), self._fields(record, lambda: self.clock() - started))
+        _check_step(before, record, type(self).__name__)
         return record
 
     __call__ = execute
@@ -343,7 +343,7 @@ class Pipeline:
         for stage in self.stages:
             before = dict(record)
             record = check_record(stage(record))
-            check_step(before, record, getattr(stage, "__name__", type(stage).__name__))
+            _check_step(before, record, getattr(stage, "__name__", type(stage).__name__))
         return record
 
     __call__ = execute = run

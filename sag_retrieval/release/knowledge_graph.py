@@ -215,8 +215,8 @@ def read_names(texts: Sequence[str]) -> Names:
 
 
 FOLDER: Final = "graph"
-LAYERS: Final = "layers"
-ATTRIBUTE_TYPES: Final = frozenset({"date", "time"})
+_LAYERS: Final = "layers"
+_ATTRIBUTE_TYPES: Final = frozenset({"date", "time"})
 """Types of text keys that say something of an entity and are none: a path over a year joins whatever happened then."""
 
 _NO_TRIPLES: Final = no_rows(TABLES["triples"])
@@ -279,10 +279,10 @@ def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
     with _lock:
         found = _built.get(id(triples))
         if found is None:
-            if home and not (home / LAYERS).exists() and (home / "arrays" / FOLDER / "triple_count.npy").is_file():
+            if home and not (home / _LAYERS).exists() and (home / "arrays" / FOLDER / "triple_count.npy").is_file():
                 found = open_graph(home / "arrays" / FOLDER)
             else:
-                found = build_release_graph(index.rows, MentionLinks.of_index(index))
+                found = _build_release_graph(index.rows, MentionLinks.of_index(index))
             _built[id(triples)] = found
             weakref.finalize(triples, _built.pop, id(triples), None)
     return found
@@ -290,7 +290,7 @@ def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
 
 def write_graph(folder: Path, rows: Mapping[str, pa.Table], links: MentionLinks) -> None:
     """Write the knowledge graph of a release's tables into a folder, for `open_graph`; `graph` below its arrays."""
-    built = build_release_graph(rows, links)
+    built = _build_release_graph(rows, links)
     built.graph.save(folder)
     save_array(folder / "event", built.event)
     save_array(folder / "chunk", built.chunk)
@@ -303,7 +303,7 @@ def open_graph(folder: Path) -> ReleaseGraph:
     return ReleaseGraph(KnowledgeGraph.open(folder), map_array(folder / "event"), map_array(folder / "chunk"), count)
 
 
-def build_release_graph(rows: Mapping[str, pa.Table], links: MentionLinks) -> ReleaseGraph:
+def _build_release_graph(rows: Mapping[str, pa.Table], links: MentionLinks) -> ReleaseGraph:
     """The knowledge graph of a release's tables, in memory.
 
     Keys of one folded name are one entity, whatever their types. No path uses a triple that ends in a date.
@@ -317,7 +317,7 @@ def build_release_graph(rows: Mapping[str, pa.Table], links: MentionLinks) -> Re
     ends = [names.of_column(triples[end]) for end in _ENDS]
     is_walked = _is_walked(triples, keys)
     event = row_numbers(triples["event_id"], rows["events"]["event_id"])
-    said, main, other = mentions_of(keys, links)
+    said, main, other = _mentions_of(keys, links)
     met = [names.of_column(keys["value_string"].take(pa.array(each, pa.int32()))) for each in (main, other)]
     is_pair = met[0] != met[1]
     relations = triples["relation"].combine_chunks().dictionary_encode()
@@ -333,7 +333,7 @@ def build_release_graph(rows: Mapping[str, pa.Table], links: MentionLinks) -> Re
     return ReleaseGraph(graph, events, chunk, len(event))
 
 
-def mentions_of(keys: pa.Table, links: MentionLinks) -> tuple[Rows, Rows, Rows]:
+def _mentions_of(keys: pa.Table, links: MentionLinks) -> tuple[Rows, Rows, Rows]:
     """Event, main key and other key of each mention, by row.
 
     An event's main key is that of its chunk, or its first text key where the chunk has none. Dates are left out.
@@ -354,7 +354,7 @@ def _is_walked(triples: pa.Table, keys: pa.Table) -> Flags:
     dates = {
         key
         for key, key_type in zip(keys["key_id"].to_pylist(), keys["key_type"].to_pylist(), strict=True)
-        if key_type in ATTRIBUTE_TYPES
+        if key_type in _ATTRIBUTE_TYPES
     }
     ids, names = ([*(triples[f"{end}{part}"].to_pylist() for end in _ENDS)] for part in ("_key_id", ""))
     dates |= {key for end, name in zip(ids, names, strict=True) for key in _unlisted(end, name)}
@@ -369,7 +369,7 @@ def _unlisted(ids: Sequence[str], names: Sequence[str]) -> Iterator[str]:
 
 
 def _is_attribute(types: Sequence[str]) -> Flags:
-    return np.array([each in ATTRIBUTE_TYPES for each in types], np.bool_)
+    return np.array([each in _ATTRIBUTE_TYPES for each in types], np.bool_)
 
 
 class _Entities:

@@ -74,12 +74,12 @@ def sums_file(name: str, length: int) -> str:
     return f"{OF_LARGE}{name}.npy" if block_count(length) > _LARGE else CHECKSUMS
 
 
-def has_sums(name: str) -> bool:
+def _has_sums(name: str) -> bool:
     """Whether a file has checksums; those that hold checksums are compared as a whole."""
     return name != CHECKSUMS and not name.startswith(OF_LARGE)
 
 
-def read_sums(
+def _read_sums(
     folder: Path, files: Mapping[str, tuple[int, str]], damaged: Callable[[str, str], ReleaseError]
 ) -> tuple[Words64, Mapping[str, int]]:
     """The checksums of all blocks, and where those of each file start.
@@ -96,7 +96,7 @@ def read_sums(
         return found
 
     together, first, parts, at, total = read(CHECKSUMS), {}, [np.zeros(0, np.uint64)], 0, 0
-    for name in sorted(filter(has_sums, files)):
+    for name in sorted(filter(_has_sums, files)):
         length = files[name][0]
         own, count = sums_file(name, length), block_count(length)
         parts.append(together[at : at + count] if own == CHECKSUMS else read(own))
@@ -266,7 +266,7 @@ class Contents:
         for name, what in wrong_lengths(folder, self.files):
             raise self.damaged(name, what)
         if self.is_checked:
-            self._sums, self._first = read_sums(folder, self.files, self.damaged)
+            self._sums, self._first = _read_sums(folder, self.files, self.damaged)
             self._is_good = np.zeros(len(self._sums), np.bool_)
         if verify == "full":
             self.check("")

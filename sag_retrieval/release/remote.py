@@ -18,8 +18,7 @@ from sag_retrieval.core.errors import BucketError
 from sag_retrieval.release.manifest import MANIFEST, Fill, unpacked_list
 from sag_retrieval.release.vectors import DENSE, LANCE
 from sag_retrieval.remote.buckets import write_conditional
-from sag_retrieval.remote.cache import make_room, touch
-from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below
+from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below, make_room, touch
 
 POINTER: Final = "CURRENT"
 _BELOW: Final = "releases/"

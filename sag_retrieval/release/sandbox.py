@@ -40,7 +40,7 @@ from sag_retrieval.release.where import EVERYTHING, compile_where, in_words_of_s
 
 IDS: Final = ("event_id", "chunk_id", "document_id")
 """What a query may return: the ids of one table, named by their column."""
-EXPRESSIONS: Final = frozenset(
+_EXPRESSIONS: Final = frozenset(
     {
         "BETWEEN",
         "CASE",
@@ -59,7 +59,7 @@ EXPRESSIONS: Final = frozenset(
     }
 )
 
-NODES: Final = frozenset(
+_NODES: Final = frozenset(
     {
         "ASCENDING",
         "BASE_TABLE",
@@ -82,7 +82,7 @@ _TYPES = """BOOLEAN BOOL TINYINT SMALLINT INTEGER INT BIGINT HUGEINT FLOAT REAL 
     VARCHAR TEXT STRING CHAR DATE TIME TIMESTAMP JSON"""
 
 TYPES: Final = frozenset(_TYPES.split())
-COLLATIONS: Final = frozenset({"nocase", "noaccent", "nfc", "binary"})
+_COLLATIONS: Final = frozenset({"nocase", "noaccent", "nfc", "binary"})
 _FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
     regexp_matches regexp_full_match contains starts_with prefix ends_with suffix strpos instr position
     lower lcase upper ucase length len strlen char_length character_length
@@ -103,7 +103,7 @@ _NOT_COLUMNS = """current_date current_time current_timestamp localtime localtim
 NOT_COLUMNS: Final = frozenset(_NOT_COLUMNS.split())
 """Names that look like columns but are functions of the clock or the connection."""
 LONGEST: Final = 4_000
-DEEPEST: Final = 100
+_DEEPEST: Final = 100
 _CTE_NAME = re.compile(r"[a-z_]\w*", re.ASCII | re.IGNORECASE)
 _BARE = """SELECT events.event_id
 FROM (SELECT e.*, d.* EXCLUDE (document_id, title, "row"), d AS documents
@@ -134,10 +134,10 @@ def check_sql(sql: str) -> CheckedSql:
         docs/algorithm.md §filters.1
 
     """
-    if not checked_text(sql).strip():
+    if not _checked_text(sql).strip():
         raise FilterError("empty sql; give one SELECT, or a condition over `events`, or leave it out")
-    if _depth(sql) > DEEPEST:
-        raise FilterError(f"sql refused: nested deeper than {DEEPEST}")
+    if _depth(sql) > _DEEPEST:
+        raise FilterError(f"sql refused: nested deeper than {_DEEPEST}")
     statements = _parse(sql)
     if not statements["error"]:
         _check_statement(statements)
@@ -153,7 +153,7 @@ def check_sql(sql: str) -> CheckedSql:
     return CheckedSql(_BARE.format(expression), is_condition=True)
 
 
-def checked_text(sql: object) -> str:
+def _checked_text(sql: object) -> str:
     """Check that `sql` is text of at most 4,000 characters.
 
     Raises:
@@ -198,8 +198,8 @@ def _check_statement(statements: dict[str, Any]) -> None:
 
 
 def _check(node: object, tables: frozenset[str], depth: int) -> None:
-    if depth > DEEPEST:
-        raise FilterError(f"sql refused: nested deeper than {DEEPEST}")
+    if depth > _DEEPEST:
+        raise FilterError(f"sql refused: nested deeper than {_DEEPEST}")
     if isinstance(node, dict):
         if "class" in node:
             _check_expression(node)
@@ -212,13 +212,13 @@ def _check(node: object, tables: frozenset[str], depth: int) -> None:
 
 def _check_expression(node: dict[str, Any]) -> None:
     kind = node["class"]
-    if kind not in EXPRESSIONS:
+    if kind not in _EXPRESSIONS:
         raise FilterError(f"sql refused: {kind.lower().replace('_', ' ')} is not allowed")
     if kind in {"FUNCTION", "WINDOW"}:
         _check_function(node)
     elif kind == "TYPE" and str(node["type_name"]).upper() not in TYPES:
         raise FilterError(f"sql refused: type {node['type_name']!r}; allowed are {sorted(TYPES)}")
-    elif kind == "COLLATE" and str(node["collation"]).lower() not in COLLATIONS:
+    elif kind == "COLLATE" and str(node["collation"]).lower() not in _COLLATIONS:
         raise FilterError(f"sql refused: collation {node['collation']!r}")
     elif kind == "COLUMN_REF" and node["column_names"][0].lower() in NOT_COLUMNS:
         raise FilterError(f"sql refused: {node['column_names'][0]!r} changes from call to call")
@@ -235,7 +235,7 @@ def _check_function(node: dict[str, Any]) -> None:
 
 def _check_node(node: dict[str, Any], tables: frozenset[str]) -> None:
     kind = node["type"]
-    if kind not in NODES:
+    if kind not in _NODES:
         raise FilterError(f"sql refused: {kind.lower().replace('_', ' ')} is not allowed")
     if node.get("sample") is not None:
         raise FilterError("sql refused: a sample changes from call to call")
@@ -272,7 +272,7 @@ def _parse(sql: str) -> dict[str, Any]:
             row = _parser().execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone()
         return dict(json.loads(row[0])) if row else {}
     except RecursionError as error:
-        raise FilterError(f"sql refused: nested deeper than {DEEPEST}") from error
+        raise FilterError(f"sql refused: nested deeper than {_DEEPEST}") from error
     except duckdb.Error as error:
         raise FilterError(f"sql refused: {str(error).splitlines()[0]}") from error
 
@@ -509,7 +509,7 @@ class SqlSandbox:
         where = in_words_of_schema(where, self._options.schema, lambda: self.key_types)
         condition = compile_where({} if where is None else where, self._options.scope)
         restrictions = () if sql is None else sql if isinstance(sql, tuple) else (sql,)
-        asked = repr((tuple(map(checked_text, restrictions)), condition))
+        asked = repr((tuple(map(_checked_text, restrictions)), condition))
         with self._lock:
             if asked in self._kept:
                 self._kept.move_to_end(asked)

@@ -66,7 +66,7 @@ def damaged_arrays(manifest: Manifest, fault: str) -> ReleaseError:
 def _shape_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
     counts = manifest.counts
     for name, (lists, rows, _) in _lists(arrays, manifest).items():
-        yield from list_faults(name, lists, rows)
+        yield from _list_faults(name, lists, rows)
     lengths: dict[str, tuple[npt.NDArray[Any], int]] = {
         "event_chunk": (arrays.event_chunk, counts["events"]),
         "chunk_document": (arrays.chunk_document, counts["chunks"]),
@@ -101,7 +101,7 @@ def _lists(arrays: Arrays, manifest: Manifest) -> dict[str, tuple[CsrLists, int,
     }
 
 
-def list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
+def _list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
     """What is wrong at the ends of lists; nothing of what is between them is read."""
     starts, items = lists.starts, lists.items
     if starts.dtype != np.int64 or items.dtype != np.int32 or starts.ndim != 1 or items.ndim != 1:
@@ -115,7 +115,7 @@ def list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
 def _row_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
     counts = manifest.counts
     for name, (lists, _, count) in _lists(arrays, manifest).items():
-        yield from bound_faults(name, lists, count)
+        yield from _bound_faults(name, lists, count)
     for name, rows, least, count in (
         ("event_chunk", arrays.event_chunk, 0, counts["chunks"]),
         ("chunk_document", arrays.chunk_document, 0, counts["documents"]),
@@ -129,7 +129,7 @@ def _row_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
         yield from _falls(name, starts, count)
 
 
-def bound_faults(name: str, lists: CsrLists, rows: int) -> Iterator[str]:
+def _bound_faults(name: str, lists: CsrLists, rows: int) -> Iterator[str]:
     """What is wrong between the ends of lists: every number is read."""
     yield from _falls(name, lists.starts, len(lists.items))
     yield from _outside(name, lists.items, 0, rows)
@@ -276,11 +276,11 @@ def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trust
         raise damaged_arrays(manifest, f"vectors of {name} are {vectors.row_count} × {vectors.dimension}, not {wanted}")
     if isinstance(vectors, SparseVectors):
         ends = CsrLists(vectors.starts, vectors.rows)
-        faults = [*list_faults(f"vectors of {name}", ends, vectors.dimension)]
+        faults = [*_list_faults(f"vectors of {name}", ends, vectors.dimension)]
         if len(vectors.values) != len(vectors.rows):
             faults.append(f"vectors of {name} have {len(vectors.values)} values in {len(vectors.rows)} rows")
         if not faults and not is_trusted:
-            faults = [*bound_faults(f"vectors of {name}", ends, vectors.row_count)]
+            faults = [*_bound_faults(f"vectors of {name}", ends, vectors.row_count)]
         if faults:
             raise damaged_arrays(manifest, faults[0])
 
@@ -384,7 +384,7 @@ class VectorTables(OpenedTables[VectorSet]):
         header = (self._contents.folder / file).stat().st_size - width * row_count
 
         def blocks(rows: Rows | None) -> Iterator[FileBlocks]:
-            yield file, None if rows is None else blocks_of(header + np.asarray(rows, np.int64) * width, width)
+            yield file, None if rows is None else _blocks_of(header + np.asarray(rows, np.int64) * width, width)
 
         return blocks
 
@@ -397,16 +397,16 @@ def _placed_blocks(name: str, placed: PlacedRows) -> Callable[[Rows | None], Ite
             yield f"{LANCE}/{name}.lance/", None
             return
         for file, starts in placed.bytes_of(rows):
-            yield f"{LANCE}/{name}.lance/{file}", blocks_of(starts, 4 * placed.shape[1])
+            yield f"{LANCE}/{name}.lance/{file}", _blocks_of(starts, 4 * placed.shape[1])
 
     return blocks
 
 
-def blocks_of(starts: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int64]:
+def _blocks_of(starts: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int64]:
     """The blocks that hold rows of `width` bytes each, which start at these bytes of a file.
 
     Examples:
-        >>> blocks_of(np.array([128, 120_128]), 40_000)
+        >>> _blocks_of(np.array([128, 120_128]), 40_000)
         array([0, 0, 1, 2])
 
     """

@@ -121,7 +121,7 @@ class Postings:
         return cls(counted.rows_of, counted.counts, counted.row_count, weights, idf)
 
 
-def count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> TermCounts:
+def _count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> TermCounts:
     """Counts of pairs of a term and its row, in any order; a row is a text."""
     pairs = terms.astype(np.int64) * max(1, row_count) + row
     pairs.sort()
@@ -134,7 +134,7 @@ def count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> Te
 
 def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
     """BM25 postings of pairs of a term and its row, in any order."""
-    return count_terms(terms, row, row_count, term_count).weighed()
+    return _count_terms(terms, row, row_count, term_count).weighed()
 
 
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
@@ -316,10 +316,10 @@ def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
     chunk = _owners(sizes)
     terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
-    counted = {"chunks": count_terms(terms, row, len(sizes), len(lasting))}
+    counted = {"chunks": _count_terms(terms, row, len(sizes), len(lasting))}
     terms = lasting[np.concatenate([own, titles])]
     row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], _owners(title_sizes)])
-    counted["documents"] = count_terms(terms, row, len(title_sizes), len(lasting))
+    counted["documents"] = _count_terms(terms, row, len(title_sizes), len(lasting))
     for name, counts in counted.items():
         (counts.weighed() if is_weighed else counts).save(folder / name)
 

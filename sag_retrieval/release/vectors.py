@@ -227,7 +227,7 @@ SPARSE: Final = ".starts.npy"
 _FEW_ROWS: Final = 256
 _SCANNED: Final = 0.2
 """Where the binary index would select more than this share of the allowed rows, scanning all is as fast."""
-SCORED_ROWS: Final = 131_072
+_SCORED_ROWS: Final = 131_072
 
 
 def _trust(rows: Rows | None) -> None:
@@ -271,7 +271,7 @@ class DenseVectors:
     matrix: Floats32 | PlacedRows
     signs: BinaryIndex | None = None
     check: CheckRows = _trust
-    scored_rows: int = SCORED_ROWS
+    scored_rows: int = _SCORED_ROWS
     """Up to this number of rows all are scored as fast as a choice of them."""
 
     @property
@@ -413,7 +413,7 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
     stream = iter(blocks)
     first = next(stream, None)
     if first is None or isinstance(first[1], csr_array):
-        write_sparse(folder, name, [] if first is None else chain([first], stream), shape)
+        _write_sparse(folder, name, [] if first is None else chain([first], stream), shape)
     else:
         write_dense(folder, name, chain([first], stream), shape)
 
@@ -430,7 +430,7 @@ def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[i
         write_binary_index(folder, name, RemappedArray(path.with_suffix("")))
 
 
-def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
+def _write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
     """Write `<name>.{starts,rows,values}.npy`: the entries of every dimension, by row."""
     with TemporaryDirectory(dir=folder) as scratch:
         parts = []

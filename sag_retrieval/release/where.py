@@ -131,7 +131,7 @@ def kind_of(value: WhereValue) -> ColumnKind:
     return "text" if isinstance(value, str) else "number"
 
 
-def checked_value(name: str, value: object) -> WhereValue:
+def _checked_value(name: str, value: object) -> WhereValue:
     """The value in the form in which it is compared.
 
     Raises:
@@ -141,7 +141,7 @@ def checked_value(name: str, value: object) -> WhereValue:
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, str):
-        return checked_value_text(name, value)
+        return _checked_value_text(name, value)
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float) and abs(value) <= _BIGGEST:
@@ -149,7 +149,7 @@ def checked_value(name: str, value: object) -> WhereValue:
     raise FilterError(f"filter field {name!r} takes text, a number, a flag or a date, got {shown(value)}")
 
 
-def checked_value_text(name: str, text: str) -> str:
+def _checked_value_text(name: str, text: str) -> str:
     """Check that a text is valid and short enough.
 
     Raises:
@@ -260,7 +260,7 @@ def _field(name: str, scope: Sequence[str]) -> _Field:
     if dot and space == "metadata" and _METADATA_NAME.fullmatch(inner):
         return _metadata_field(name, inner)
     if dot and space == "key" and inner:
-        return _Field(name, _KEY_VALUES, given=checked_value_text(name, inner), is_key=True, needs_event=True)
+        return _Field(name, _KEY_VALUES, given=_checked_value_text(name, inner), is_key=True, needs_event=True)
     known = [*COLUMNS, *scope, "metadata.<name>", "key.<type>"]
     raise FilterError(f"unknown filter field {name!r:.80}; known: {known}")
 
@@ -273,7 +273,7 @@ def _metadata_field(name: str, inner: str) -> _Field:
         kind: f"CASE WHEN json_type(d.metadata, ?) IN ({kinds[kind]}) THEN {casts[kind].format(read)} END"
         for kind in get_args(ColumnKind)
     }
-    return _Field(name, by_kind, given=f'$."{checked_value_text(name, inner)}"')
+    return _Field(name, by_kind, given=f'$."{_checked_value_text(name, inner)}"')
 
 
 def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[WhereValue]]:
@@ -281,7 +281,7 @@ def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[W
         return _is_null(field, value)
     if operator in {"in", "nin"} and not isinstance(value, str):
         return _in_list(field, operator, value)
-    checked = checked_value(field.name, value)
+    checked = _checked_value(field.name, value)
     if operator in {"eq", "in"}:
         return _equals(field, checked)
     if operator in {"ne", "nin"}:
@@ -306,7 +306,7 @@ def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Whe
     listed = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
     by_kind: dict[ColumnKind, list[WhereValue]] = {}
     for item in listed:
-        checked = checked_value(field.name, item)
+        checked = _checked_value(field.name, item)
         by_kind.setdefault(kind_of(checked), []).append(checked)
     parts = [_one_of(field, kind, values) for kind, values in by_kind.items()]
     sql = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"

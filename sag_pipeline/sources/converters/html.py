@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sag_pipeline.sources.converters.pieces import Converted, TextPiece, joined, one_paragraph
-from sag_pipeline.sources.converters.rows import table_lines
+from sag_pipeline.sources.converters.pieces import Converted, TextPiece, joined, one_paragraph, table_lines
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _DROPPED = frozenset(
@@ -25,7 +24,7 @@ _LEAST_LINKS = 3
 _LINK_SHARE = 0.8
 
 
-def drop_around(body: Any) -> None:  # noqa: ANN401  lxml has no types
+def _drop_around(body: Any) -> None:  # noqa: ANN401  lxml has no types
     """Drop elements that hold no content, then blocks of links. Linear in the elements of a page of usual depth."""
     _drop_hidden(body)
     _drop_links(body)
@@ -152,7 +151,7 @@ def parse_html(payload: bytes) -> Any:  # noqa: ANN401  lxml has no types
 def page_text(root: Any) -> str:  # noqa: ANN401
     """The text of a parsed page without what surrounds its content. Linear in the elements."""
     body = root.find("body") if root.find("body") is not None else root
-    drop_around(body)
+    _drop_around(body)
     return blocks_text(body)
 
 

@@ -14,23 +14,22 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece, joined, one_paragraph
-from sag_pipeline.sources.converters.rows import table_lines
+from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece, joined, one_paragraph, table_lines
 
 _RESOLUTION = 200
 _MOST_PIXELS = 4000
 """Of the longer side of a page."""
-PROGRAM = "tesseract"
+_PROGRAM = "tesseract"
 
 
-def read_image_page(payload: bytes, index: int, languages: str) -> str:
+def _read_image_page(payload: bytes, index: int, languages: str) -> str:
     """The text on the image of one page of a PDF.
 
     Raises:
         ValueError: If the program is not installed or refuses the languages.
 
     """
-    program = shutil.which(PROGRAM)
+    program = shutil.which(_PROGRAM)
     if program is None:
         raise ValueError(
             "a scanned page needs the program tesseract; install it with its languages, or leave `ocr` empty"
@@ -177,7 +176,7 @@ def _read(page: Any, number: int, payload: bytes, ocr: str) -> _Page:  # noqa: A
     found.tables = [(float(table.bbox[1]), lines) for table, lines in tables]
     found.is_image = not words and not tables and bool(page.images)
     if found.is_image and ocr:
-        found.scanned = read_image_page(payload, number - 1, ocr)
+        found.scanned = _read_image_page(payload, number - 1, ocr)
     return found
 
 

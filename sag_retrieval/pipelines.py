@@ -10,12 +10,12 @@ import yaml
 
 from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.options import build_options, check_options
-from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.core.public import public
 from sag_retrieval.core.yaml_file import YamlKind, at_line, line_of, pairs, read_yaml
-from sag_retrieval.evaluation.answers import ANSWER_SCORES, RECORD_SCORES
-from sag_retrieval.evaluation.metrics import distinct, has_all_at, recall_at
+from sag_retrieval.evaluation.answers import ANSWER_SCORES, RECORD_SCORES, ScoredOutcomes
+from sag_retrieval.evaluation.metrics import distinct, recall_scores
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.evaluation.runner import KS, Interval, bootstrap
+from sag_retrieval.evaluation.runner import KS
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, SummaryRefiner
 from sag_retrieval.rag.rerank import (
@@ -301,46 +301,28 @@ class RecordOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineEvaluation(Convertible):
+class PipelineEvaluation(ScoredOutcomes[RecordOutcome]):
     """A pipeline's record for every question. A mean is over the questions that have the score."""
 
     pipeline: str
     outcomes: tuple[RecordOutcome, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every score that a question has, in the order of the measures."""
-        return tuple(dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores))
-
-    def score(self, name: str) -> Interval:
-        """Mean of a score with its interval."""
-        return bootstrap([o.scores[name] for o in self.outcomes if name in o.scores])
 
     def __repr__(self) -> str:
         return f"PipelineEvaluation({self.pipeline}, {len(self.outcomes)} questions)"
 
     def to_arrow(self) -> pa.Table:
         """One row for each question: its documents, its answer, and each score as a column."""
-        names = self.names
-        rows = [
-            (told := outcome.to_dict()) | {name: told["scores"].get(name) for name in names}
-            for outcome in self.outcomes
-        ]
         text, texts = pa.string(), pa.list_(pa.string())
         kinds = {"id": text, "question": text, "answers": texts, "gold_documents": texts, "documents": texts}
-        return pa.Table.from_pylist(
-            rows, schema=pa.schema(kinds | {"generated": text} | dict.fromkeys(names, pa.float64()))
-        )
+        return self._table(kinds | {"generated": text})
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values: what `sag evaluate --pipeline FILE --json` prints."""
-        scores = {name: self.score(name) for name in self.names}
         return {
             "pipeline": self.pipeline,
             "questions": len(self.outcomes),
-            **{name: interval.mean for name, interval in scores.items()},
-            "intervals": {name: [interval.low, interval.high] for name, interval in scores.items()},
-            "counts": {name: sum(name in o.scores for o in self.outcomes) for name in scores},
+            **self._means(),
+            "counts": {name: sum(name in o.scores for o in self.outcomes) for name in self.names},
             "per_question": [outcome.to_dict() for outcome in self.outcomes],
         }
 
@@ -385,7 +367,7 @@ def _scores(record: RAGData, question: Question, measures: Sequence[str], ks: Se
     found: dict[str, float] = {}
     for name in measures:
         if name == "recall":
-            found |= _recall(documents_of(record), question.gold_documents, ks)
+            found |= recall_scores(documents_of(record), question.gold_documents, ks)
         elif _has_what_it_needs(name, record, question):
             found |= RECORD_SCORES[name](record)
     return found
@@ -397,10 +379,3 @@ def _has_what_it_needs(name: str, record: RAGData, question: Question) -> bool:
     if name in ANSWER_SCORES:
         return "generated" in record
     return name != "compression" or "refining_docs" in record
-
-
-def _recall(documents: Sequence[str], gold: Sequence[str], ks: Sequence[int]) -> dict[str, float]:
-    if not gold:
-        return {}
-    shares = {f"recall@{k}": recall_at(documents, gold, k) for k in ks}
-    return shares | {f"all_gold@{k}": has_all_at(documents, gold, k) for k in ks}

@@ -30,7 +30,7 @@ from sag_pipeline.sources.listing import RawDocument
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
-from sag_pipeline.sync import readers, sync
+from sag_pipeline.sync import bounded, sync
 from sag_pipeline.sync.bounded import _PATIENCE, BoundedReader
 from sag_retrieval.core.records import Document, Quarantined
 from tests.support.hostile_files import archive, bombs, good
@@ -232,7 +232,7 @@ def main() -> int:
     options = SMALL if given.small else LONG
     usual = 300 if given.small else 20_000
     count = usual if given.mutations is None else given.mutations
-    readers.BoundedReader = TimedReader  # type: ignore[misc]  the same reader, with a clock
+    bounded.BoundedReader = TimedReader  # type: ignore[misc]  the same reader, with a clock
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "source"
         folder.mkdir()

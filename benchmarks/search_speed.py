@@ -31,8 +31,7 @@ from sag_retrieval.language.sentences import sentences
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.release.arrays import GraphParts, Index, open_arrays, write_graph
-from sag_retrieval.release.postings import build_postings
-from sag_retrieval.release.text_index import Vocabulary, write_mentions
+from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions
 from sag_retrieval.release.vectors import write_vectors
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -217,7 +216,7 @@ import pyarrow as pa  # noqa: E402
 sys.path.insert(0, str(Path(__file__).parent))
 
 from sag_retrieval.release.arrays import Index  # noqa: E402
-from sag_retrieval.release.csr import map_rows, take_rows  # noqa: E402
+from sag_retrieval.release.mapped_arrays import map_rows, take_rows  # noqa: E402
 from sag_retrieval.release.vectors import DenseVectors  # noqa: E402
 from sag_retrieval.search.expand import expand, propagate  # noqa: E402
 from sag_retrieval.search.method import Query, best_rows, parse_query  # noqa: E402

@@ -17,7 +17,7 @@ from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval.core.records import TITLE, Chunk, Document, Event
 from sag_retrieval.models.hashing import HashingEmbedder, fit
-from sag_retrieval.release.csr import group
+from sag_retrieval.release.mapped_arrays import group
 from sag_retrieval.search.weights import Links, event_weights, key_weights, normalise, power, sharpen
 
 

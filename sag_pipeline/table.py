@@ -10,7 +10,7 @@ class StoredTable:
     """A table kept by document: its rows and what they depend on.
 
     Its form in a release is defined in `sag_retrieval/release/schema.py`; a table of the same name there is published
-    as stored, unless `publish/relational.py` builds it.
+    as stored, unless `publish/build.py` builds it.
     """
 
     name: str

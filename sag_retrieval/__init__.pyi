@@ -7,7 +7,7 @@ from .release.manifest import Manifest as Manifest, Verify as Verify
 
 # what it holds
 from .search.lookup import ChunkResult as ChunkResult, DocumentResult as DocumentResult
-from .release.sandbox_results import SqlResult as SqlResult
+from .release.sandbox import SqlResult as SqlResult
 
 # searching
 from .search.registry import METHODS as METHODS
@@ -43,7 +43,7 @@ from .ask.session import Progress as Progress
 from .models.protocols import Usage as Usage
 
 # pipelines of stages
-from .pipelines.file import PipelineFile as PipelineFile, StageEntry as StageEntry, load_pipeline as load_pipeline
+from .pipelines import PipelineFile as PipelineFile, StageEntry as StageEntry, load_pipeline as load_pipeline
 from .rag.stages import RAGData as RAGData
 
 # reporting

@@ -20,9 +20,9 @@ from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.reader import Reader, open_reader
-from sag_retrieval.release.sandbox_results import SqlResult
+from sag_retrieval.release.sandbox import SqlResult
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.vector_tables import VectorMode
+from sag_retrieval.release.tables import VectorMode
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
@@ -41,7 +41,7 @@ from sag_retrieval.search.segments import segment_options
 
 if TYPE_CHECKING:
     from sag_retrieval.ask import Answer, AskOptions, Mode, Progress, ReleaseContext
-    from sag_retrieval.pipelines.file import PipelineFile
+    from sag_retrieval.pipelines import PipelineFile
     from sag_retrieval.rag.stages import RAGData
     from sag_retrieval.search.methods.hybrid import HybridOptions
     from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
@@ -487,7 +487,7 @@ class Release:
     def _context(self) -> "ReleaseContext":
         """What asking knows of the release besides its search."""
         from sag_retrieval.ask import ReleaseContext  # noqa: PLC0415
-        from sag_retrieval.release.key_filters import schema_of_release  # noqa: PLC0415
+        from sag_retrieval.release.where import schema_of_release  # noqa: PLC0415
 
         described = self._reader.manifest.key_schema
         return ReleaseContext(self.index, schema=schema_of_release(described) if described else None)
@@ -630,7 +630,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.reports.themes import release_themes  # noqa: PLC0415  not needed for searching
+        from sag_retrieval.reports.prepare import release_themes  # noqa: PLC0415  not needed for searching
 
         asked = json.dumps([sql, where], sort_keys=True, default=str)
         if asked not in self._known_themes:
@@ -649,7 +649,7 @@ class Release:
         if settings.chat_model == OFFLINE:
             yield None
             return
-        from sag_retrieval.models.open_cached import open_cached_chat  # noqa: PLC0415  most calls ask no model
+        from sag_retrieval.models.cached_chat import open_cached_chat  # noqa: PLC0415  most calls ask no model
 
         with open_cached_chat(settings) as chat:
             yield chat

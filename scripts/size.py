@@ -13,12 +13,12 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 67_450,
-    "lines of code": 39_900,
-    "lines of hand rules for language": 10_700,
+    "lines of both packages": 67_000,
+    "lines of code": 39_870,
+    "lines of hand rules for language": 10_900,
     "regular expressions outside language/": 344,
-    "modules": 428,
-    "modules with one importer in the same folder": 73,
+    "modules": 377,
+    "modules with one importer in the same folder": 47,
     "options": 248,
     "benchmarks, files": 29,
     "benchmarks, lines": 5_560,

@@ -35,9 +35,7 @@ from sag_retrieval.core.schema_file import home_schema, read_schema
 from sag_retrieval.core.settings import OFFLINE, Settings, load_settings
 from sag_retrieval.core.telemetry import count
 from sag_retrieval.language.words import printable
-from sag_retrieval.models.cached_chat import CachedChat
-from sag_retrieval.models.call_costs import cost_of
-from sag_retrieval.models.open_cached import open_cached_chat
+from sag_retrieval.models.cached_chat import CachedChat, cost_of, open_cached_chat
 
 _EXAMPLES = 5
 _ROW, _BAR, _LABEL = 22, 320, 170

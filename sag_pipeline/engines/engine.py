@@ -107,9 +107,9 @@ def engine_for(setting: str, pending: int, bounds: WorkerBounds | None = None) -
 def load_ahead(setting: str, pending: int) -> None:
     """Let worker processes of this machine load the rules while this number of documents is read."""
     if pending and setting.partition(":")[0] not in _FAR and workers_for(setting, pending) > 1:
-        from sag_pipeline.engines import processes  # noqa: PLC0415  only where it is used
+        from sag_pipeline.engines import executors  # noqa: PLC0415  only where it is used
 
-        processes.load_ahead()
+        executors.load_ahead()
 
 
 def _ray(address: str, bounds: WorkerBounds | None) -> Engine:
@@ -141,7 +141,7 @@ def _executor(place: str, bounds: WorkerBounds | None) -> Engine:
 
 
 def _processes(workers: int, bounds: WorkerBounds | None) -> Engine:
-    from sag_pipeline.engines.processes import ProcessEngine  # noqa: PLC0415  only where it is used
+    from sag_pipeline.engines.executors import ProcessEngine  # noqa: PLC0415  only where it is used
 
     return ProcessEngine(workers, bounds)
 

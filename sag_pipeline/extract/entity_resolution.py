@@ -29,7 +29,7 @@ _NO_DECISIONS = NameDecisions()
 ALIGNMENT_VERSION = "1"
 """To be raised with whatever changes which keys are aligned, or what a normal name is: all are aligned again then.
 
-Another way to compare keys needs a block of its own in `publish/key_blocks.py`.
+Another way to compare keys needs a block of its own in `publish/distinct_keys.py`.
 """
 _AGREEMENT = 0.6
 """Least share of the statements about an alias that name the same key."""

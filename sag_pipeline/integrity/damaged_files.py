@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
-from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.ledger_log import breaks, link_files
+from sag_pipeline.store.ledger import Entry, Ledger, breaks, link_files
 from sag_pipeline.store.parts import damage, read_footer, read_rows
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import RECORDS, schema_of

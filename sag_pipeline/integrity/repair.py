@@ -26,8 +26,7 @@ from sag_pipeline.integrity.salvage import known_calls, salvage_answers, wrong_a
 from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_locks
 from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
-from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.ledger_log import breaks, is_doubtful, link_files
+from sag_pipeline.store.ledger import Entry, Ledger, breaks, is_doubtful, link_files
 from sag_pipeline.store.parts import damage, discard, read_footer
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList

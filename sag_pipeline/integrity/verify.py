@@ -26,7 +26,7 @@ from sag_pipeline.integrity.damaged_files import (
 from sag_pipeline.integrity.salvage import wrong_answers
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.step_runner import step_of
-from sag_pipeline.store.ledger_log import breaks, link_files
+from sag_pipeline.store.ledger import breaks, link_files
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList

@@ -1,8 +1,9 @@
 """Extract the rows of tables with a language model: requests per batch, records from replies, errors per document."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from sag_pipeline.extract.document_dates import with_context_dates
@@ -26,9 +27,9 @@ from sag_pipeline.llm.checked import (
     supported_triples,
 )
 from sag_pipeline.llm.prompts import FURTHER
-from sag_pipeline.llm.questions import Questions, Replies, model_work, no_questions
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.step_runner import Work
+from sag_pipeline.store.step_batch import StepResult
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Chunk, Document, Event, Section, Summary, Triple
@@ -36,7 +37,64 @@ from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.protocols import ChatModel, Reply, Request
 from sag_retrieval.prompts import load_prompt
 
-SUPPORT: Final = SupportOptions()
+Replies = Sequence[Reply[Any] | ModelError]
+"""One reply or error per request, in the order of the requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The requests about one document, if any, and what to make of the replies."""
+
+    requests: Sequence[Request[Any]]
+    then: Callable[[Replies], "Sequence[Any] | Questions"]
+    """Returns the records of the document, or a further round of questions about it."""
+    refused: Refusals | None = None
+    """Where `then` notes what it leaves out of the replies."""
+
+
+def _no_questions(records: Sequence[Any]) -> Questions:
+    """The records of a document about which nothing is asked."""
+    return Questions((), lambda _: records)
+
+
+def _model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]], Iterable[Questions]]) -> Work:
+    """Work by a model: all requests of a batch at once, then the records of each document in turn.
+
+    Args:
+        chat: The model.
+        table: The table to be made; named in the reason of a document with unanswered questions.
+        ask: Returns the questions about each document of a batch, in order.
+
+    """
+
+    def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
+        asked = list(ask(batch))
+        replies = iter(chat.ask_all([request for questions in asked for request in questions.requests]))
+        for questions in asked:
+            got = list(islice(replies, len(questions.requests)))
+            made = questions.then(got)
+            while isinstance(made, Questions):
+                further = list(chat.ask_all(made.requests))
+                got += further
+                made = made.then(further)
+            yield result_of_replies(table, tuple(made), got, questions.refused)
+
+    return work
+
+
+def result_of_replies(table: str, records: tuple[Any, ...], got: Replies, refused: Refusals | None) -> StepResult:
+    """The records; without an answer to some question they are incomplete, what was left out is a warning."""
+    missing, warning = _missing(table, got), refused.reason(table) if refused else ""
+    return StepResult(records, "; ".join(filter(None, (missing, warning))) if missing else "", warning)
+
+
+def _missing(table: str, got: Replies) -> str:
+    """Why rows are missing; empty if every question was answered."""
+    errors = [reply for reply in got if isinstance(reply, ModelError)]
+    return f"{table}: {len(errors)} of {len(got)} questions without an answer, the first: {errors[0]}" if errors else ""
+
+
+_SUPPORT: Final = SupportOptions()
 
 
 def model_of(
@@ -44,7 +102,7 @@ def model_of(
     chat: CachedChat,
     language: str,
     options: KeyOptions | None = None,
-    support: SupportOptions = SUPPORT,
+    support: SupportOptions = _SUPPORT,
 ) -> str:
     """What the rows that a model makes for a table depend on, as a part of the fingerprint of its step.
 
@@ -52,7 +110,7 @@ def model_of(
     identity. The schema of keys counts by source (`StepSpec.of_source`).
     """
     found = f"{chat.fingerprint} {language} {prompt_versions(table)}"
-    found += f" {support}" if support != SUPPORT else ""
+    found += f" {support}" if support != _SUPPORT else ""
     usual = KeyOptions()
     decisive = replace(options or usual, most_known=usual.most_known, known_tokens=usual.known_tokens)
     decisive = replace(decisive, schema=usual.schema)
@@ -71,7 +129,7 @@ def summaries_work(
     language: str = "auto",
     *,
     titles: bool = False,
-    support: SupportOptions = SUPPORT,
+    support: SupportOptions = _SUPPORT,
 ) -> Work:
     """Summaries of documents, and with `titles` their titles; a short document is summarised by its own sentences."""
 
@@ -96,10 +154,10 @@ def summaries_work(
         titled = with_title(row, got[is_asked:])
         return [titled if supported_text(titled.made_title or "", evidence, support, refused) else row]
 
-    return model_work(chat, "summaries", lambda batch: map(ask, batch))
+    return _model_work(chat, "summaries", lambda batch: map(ask, batch))
 
 
-def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptions = SUPPORT) -> Work:
+def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptions = _SUPPORT) -> Work:
     """Sections of documents, then, if headers need them, their summaries; a window without an answer is one section."""
 
     def ask(inputs: StepInput) -> Questions:
@@ -127,17 +185,17 @@ def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptio
             for own, shown, section in zip(found, evidence, with_summaries(found, got), strict=True)
         ]
 
-    return model_work(chat, "sections", lambda batch: map(ask, batch))
+    return _model_work(chat, "sections", lambda batch: map(ask, batch))
 
 
-def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions = SUPPORT) -> Work:
+def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions = _SUPPORT) -> Work:
     """Events of documents: supplied ones unchanged, else one question per chunk."""
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")
         if document.extraction is not None:
             given = [e for one in given_events(document, inputs.tables["chunks"]) for e in one.events]
-            return no_questions(with_context_dates(document, given))
+            return _no_questions(with_context_dates(document, given))
         chunks, refused = readable(inputs.tables["chunks"]), Refusals()
         requests = event_requests(document, chunks, summary_shown(inputs), language=language) if chunks else ()
         return Questions(requests, partial(made, inputs, chunks, refused), refused)
@@ -150,10 +208,10 @@ def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions
             events += supported_events(said, evidence_of(inputs, chunk), support, refused)
         return with_context_dates(document, events)
 
-    return model_work(chat, "events", lambda batch: map(ask, batch))
+    return _model_work(chat, "events", lambda batch: map(ask, batch))
 
 
-def triples_work(chat: ChatModel, language: str = "auto", support: SupportOptions = SUPPORT) -> Work:
+def triples_work(chat: ChatModel, language: str = "auto", support: SupportOptions = _SUPPORT) -> Work:
     """Triples of documents: supplied ones unchanged (derived if there are none), else one question per chunk."""
     from sag_pipeline.extract.rules.relations import derive_triples  # noqa: PLC0415  it loads the dictionaries of all rules
 
@@ -162,7 +220,7 @@ def triples_work(chat: ChatModel, language: str = "auto", support: SupportOption
         events, keys = inputs.tables["events"], inputs.tables["keys"]
         if document.extraction is not None:
             given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
-            return no_questions(given or derive_triples(document.document_id, events, keys, document.language))
+            return _no_questions(given or derive_triples(document.document_id, events, keys, document.language))
         questions, refused = triple_questions(document, events, keys, language=language), Refusals()
         then = partial(made, inputs, questions, refused)
         return Questions([question.request for question in questions], then, refused)
@@ -177,4 +235,4 @@ def triples_work(chat: ChatModel, language: str = "auto", support: SupportOption
                 found += triples_from_reply(question.events, keys, checked)
         return found
 
-    return model_work(chat, "triples", lambda batch: map(ask, batch))
+    return _model_work(chat, "triples", lambda batch: map(ask, batch))

@@ -1,19 +1,24 @@
 """Ask a model for the keys of a batch in waves, so that each wave is shown the keys of the waves before it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from sag_pipeline.extract.events import given_events
 from sag_pipeline.extract.keys import main_keys
 from sag_pipeline.extract.known_options import KnownOptions
 from sag_pipeline.extract.model_keys import ExtractedKeys, KeyOptions, KeyQuestion, key_questions, keys_from_reply
 from sag_pipeline.extract.name_matching import bare_title
-from sag_pipeline.extract.shown_keys import KnownKey, KnownKeys
+from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.llm.checked import Refusals, evidence_of_events, supported_keys
-from sag_pipeline.llm.known_keys import BatchSource, KnownSource, ReleasedKeys, known_about, pending_keys
-from sag_pipeline.llm.known_names import is_named_otherwise
-from sag_pipeline.llm.questions import result_of_replies
+from sag_pipeline.llm.extract import result_of_replies
+from sag_pipeline.llm.known_names import NameSearch, is_named_otherwise, is_written
 from sag_pipeline.llm.stored_types import with_stored_types
 from sag_pipeline.options import RunOptions
 from sag_pipeline.store.step_batch import StepResult
@@ -25,8 +30,233 @@ from sag_retrieval.core.settings import HASHING, Settings
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.open import open_dense
-from sag_retrieval.models.protocols import ChatModel, Reply
+from sag_retrieval.models.protocols import ChatModel, Embedder, Reply, Vectors, joined
 from sag_retrieval.release.arrays import Index
+
+_BLOCK = 256
+_DIGITS = 5
+Prompted = TypeVar("Prompted", KnownKey, tuple[KnownKey, ...])
+
+
+class KnownSource(Protocol):
+    """A source of known keys: a release, or the waves before."""
+
+    @property
+    def event_count(self) -> int:
+        """Events that it knows."""
+        ...
+
+    def named_keys(self, text: str, count: int) -> list[tuple[float, KnownKey]]:
+        """The text keys whose names the text holds best, with the share that it holds."""
+        ...
+
+    def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
+        """The nearest text keys of each vector, best first, with their cosines."""
+        ...
+
+    def nearest_events(self, vectors: Vectors, count: int) -> list[list[tuple[float, tuple[KnownKey, ...]]]]:
+        """The text keys of the nearest events of each vector, best first, with the events' cosines."""
+        ...
+
+
+def known_about(
+    events: Sequence[Event],
+    vectors: Vectors,
+    sources: Sequence[KnownSource],
+    options: KnownOptions | None = None,
+) -> list[KnownKeys]:
+    """The known keys for each event, in order; of equally near ones the earlier source comes first.
+
+    Args:
+        events: The events.
+        vectors: Their vectors, by the embedder of the sources.
+        sources: Where keys are known.
+        options: How many are found.
+
+    Source:
+        docs/algorithm.md §extraction.29.
+
+    """
+    options = options or KnownOptions()
+    if not events or not any(source.event_count for source in sources):
+        return [NO_KNOWN] * len(events)
+    keys = [source.nearest_keys(vectors, options.direct_keys) for source in sources]
+    similar = [source.nearest_events(vectors, options.similar_events) for source in sources]
+    return [
+        _known_of(
+            event.content,
+            _best((source.named_keys(event.content, options.named_keys) for source in sources), options.named_keys, 0),
+            _best((found[row] for found in keys), options.direct_keys, options.least_similarity),
+            _best((found[row] for found in similar), options.similar_events, options.least_similarity),
+        )
+        for row, event in enumerate(events)
+    ]
+
+
+def _known_of(text: str, named: list[KnownKey], near: list[KnownKey], similar: list[tuple[KnownKey, ...]]) -> KnownKeys:
+    """Names that the text spells otherwise come first: of the others a model has the spelling before its eyes."""
+    otherwise = [key for key in named if not is_written(key.value, text)]
+    direct = dict.fromkeys([*(key for key in named if key not in otherwise), *near])
+    return KnownKeys(tuple(otherwise), tuple(direct), tuple(key for group in similar for key in group))
+
+
+def _best(lists: Iterable[list[tuple[float, Prompted]]], count: int, least: float) -> list[Prompted]:
+    merged = sorted((one for found in lists for one in found if one[0] >= least), key=lambda one: -one[0])
+    return list({value: None for _, value in merged})[:count]
+
+
+@dataclass(slots=True)
+class BatchSource:
+    """The events and keys of the waves before, whose order does not matter: equally near ones are ranked by name."""
+
+    embedder: Embedder
+    _keys: dict[KnownKey, None] = field(default_factory=dict)
+    _key_blocks: list[Vectors] = field(default_factory=list)
+    _event_keys: list[tuple[KnownKey, ...]] = field(default_factory=list)
+    _event_blocks: list[Vectors] = field(default_factory=list)
+    _names: NameSearch = field(default_factory=NameSearch)
+
+    @property
+    def event_count(self) -> int:
+        """Events that were added."""
+        return len(self._event_keys)
+
+    def add(self, events: Sequence[Event], keys: Iterable[EventKey], vectors: Vectors | None = None) -> None:
+        """Add events and their keys; `vectors` are those of the events. Numbers, flags and titles are not shown."""
+        shown: dict[str, list[KnownKey]] = {event.event_id: [] for event in events}
+        for link in keys:
+            if link.event_id in shown and link.key.value_string is not None and link.key.key_type != TITLE:
+                shown[link.event_id].append(KnownKey(link.key.key_type, link.key.value_string))
+        fresh = list(dict.fromkeys(key for group in shown.values() for key in group if key not in self._keys))
+        if fresh:
+            self._keys.update(dict.fromkeys(fresh))
+            self._key_blocks.append(self.embedder.embed([key.value for key in fresh]))
+            self._names.add(fresh)
+        if events:
+            self._event_keys.extend(tuple(shown[event.event_id]) for event in events)
+            if vectors is None:
+                vectors = self.embedder.embed([event.indexed_text for event in events])
+            self._event_blocks.append(vectors)
+
+    def named_keys(self, text: str, count: int) -> list[tuple[float, KnownKey]]:
+        """The keys whose names the text holds best (see `KnownSource`)."""
+        return self._names.find(text, count)
+
+    def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
+        """The nearest keys of each vector (see `KnownSource`)."""
+        return _nearest(vectors, self._key_blocks, list(self._keys), count)
+
+    def nearest_events(self, vectors: Vectors, count: int) -> list[list[tuple[float, tuple[KnownKey, ...]]]]:
+        """The keys of the nearest events of each vector (see `KnownSource`)."""
+        return _nearest(vectors, self._event_blocks, self._event_keys, count)
+
+
+def _nearest(
+    vectors: Vectors, blocks: list[Vectors], values: Sequence[Prompted], count: int
+) -> list[list[tuple[float, Prompted]]]:
+    """The `count` values of the largest cosines for each vector, best first; equal ones by value.
+
+    Cosines are rounded, because a product of matrices differs in its last bits with the number of rows.
+    """
+    rows = vectors.shape[0]
+    if not blocks or not count:
+        return [[] for _ in range(rows)]
+    blocks[:] = [joined(blocks)]
+    found = []
+    for start in range(0, rows, _BLOCK):
+        cosines = _cosines(vectors[start : start + _BLOCK], blocks[0])
+        for row in cosines:
+            best = [(float(row[i]), values[i]) for i in _largest(row, count)]
+            found.append(sorted(best, key=lambda one: (-one[0], one[1]))[:count])
+    return found
+
+
+def _cosines(vectors: Vectors, known: Vectors) -> npt.NDArray[np.float32]:
+    product = vectors @ known.T
+    dense = np.asarray(product.toarray() if isinstance(product, csr_array) else product, np.float32)
+    return np.round(dense, _DIGITS)
+
+
+def _largest(row: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.intp]:
+    """Positions of the `count` largest numbers above 0, and of those equal to the last."""
+    bound = np.partition(row, -count)[-count] if len(row) > count else 0.0
+    return np.flatnonzero((row >= bound) & (row > 0))
+
+
+@dataclass(frozen=True)
+class ReleasedKeys:
+    """Text keys and events of an opened release (a `KnownSource`); vectors must be of its embedder."""
+
+    index: Index
+
+    @property
+    def event_count(self) -> int:
+        """Events of the release."""
+        return len(self.index.rows["events"])
+
+    def named_keys(self, text: str, count: int) -> list[tuple[float, KnownKey]]:
+        """The text keys whose names the text holds best."""
+        return self._names.find(text, count)
+
+    @cached_property
+    def _names(self) -> NameSearch:
+        found = NameSearch()
+        found.add(self._key(int(row)) for row in np.flatnonzero(self._is_shown))
+        return found
+
+    @cached_property
+    def _is_shown(self) -> npt.NDArray[np.bool_]:
+        rows = self.index.rows["keys"]
+        is_text = np.asarray(rows["value_string"].combine_chunks().is_valid())
+        return np.asarray(is_text & (np.asarray(rows["key_type"].to_pylist(), object) != TITLE), np.bool_)
+
+    def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
+        """The nearest text keys of each vector."""
+        found = []
+        for row in range(vectors.shape[0]):
+            rows, cosines = self.index.arrays.vectors["keys"].top(_one(vectors, row), count, self._is_shown)
+            found.append([(float(c), self._key(int(r))) for r, c in zip(rows, cosines, strict=True)])
+        return found
+
+    def nearest_events(self, vectors: Vectors, count: int) -> list[list[tuple[float, tuple[KnownKey, ...]]]]:
+        """The text keys of the nearest events of each vector."""
+        found = []
+        for row in range(vectors.shape[0]):
+            rows, cosines = self.index.arrays.vectors["events"].top(_one(vectors, row), count)
+            found.append([(float(c), self._keys_of(int(r))) for r, c in zip(rows, cosines, strict=True)])
+        return found
+
+    def _keys_of(self, event: int) -> tuple[KnownKey, ...]:
+        keys = self.index.arrays.event_keys.row(event)
+        return tuple(self._key(int(row)) for row in keys if self._is_shown[row])
+
+    def _key(self, row: int) -> KnownKey:
+        rows = self.index.rows["keys"]
+        return KnownKey(rows["key_type"][row].as_py(), rows["value_string"][row].as_py())
+
+
+def _pending_keys(store: Store, index: Index | None, embedder: Embedder) -> BatchSource:
+    """Events and keys that are stored but not in the release, in the order of the work.
+
+    With them a run that resumes an interrupted one asks what that run would have asked.
+    """
+    place = {entry.unit: entry.part for entry in store.ledger.entries("step = 'events' AND kind = 'document'")}
+    done = [entry.unit for entry in store.ledger.entries("step = 'keys' AND kind = 'document'")]
+    done.sort(key=lambda unit: (place.get(unit, ""), unit))
+    rows = index.rows["documents"] if index else None
+    released = dict(zip(rows["document_id"].to_pylist(), rows["version"].to_pylist(), strict=True)) if rows else {}
+    documents = store.read("documents", done)
+    fresh = [unit for unit in done if any(released.get(unit) != one.version for one in documents[unit])]
+    events, keys = store.read("events", fresh), store.read("keys", fresh)
+    source = BatchSource(embedder)
+    for unit in fresh:
+        source.add(events[unit], keys[unit])
+    return source
+
+
+def _one(vectors: Vectors, row: int) -> Vectors:
+    return vectors[[row]]
+
 
 _CONCURRENCY = 16
 """Calls at once that waves are cut for where nobody says."""
@@ -155,7 +385,7 @@ def known_keys_work(
     )
     return KeyWork(
         chat=chat,
-        before=pending_keys(store, index, embedder),
+        before=_pending_keys(store, index, embedder),
         sources=[ReleasedKeys(index)] if index else [],
         options=replace(run.key, schema=types),
         known=run.known,

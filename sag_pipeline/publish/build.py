@@ -9,36 +9,275 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.progress import listener
-from sag_pipeline.publish.changes import MADE_OF, Base, Held
+from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
-from sag_pipeline.publish.layer_rewrite import write_remaining
-from sag_pipeline.publish.links import Resolution
-from sag_pipeline.publish.published_keys import RESOLVED, resolved_since
-from sag_pipeline.publish.relational import Relational, build_tables
-from sag_pipeline.publish.stored_rows import state_hashes
+from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table, places
+from sag_pipeline.publish.stored_rows import StoredRows, state_hashes
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
+from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.arrays import write_arrays
-from sag_retrieval.release.bundle import PACKED_ROWS, pack_folder
-from sag_retrieval.release.checksums import OF_LARGE
-from sag_retrieval.release.csr import save_array, save_rows
+from sag_retrieval.release.arrays import GraphParts, counted_keys, save_graph, write_arrays, write_names
 from sag_retrieval.release.folders import link
-from sag_retrieval.release.lance_mmap import LANCE, open_placed, write_placed, write_runs
-from sag_retrieval.release.layers import Layer, join_links
-from sag_retrieval.release.manifest import Contents, Manifest, layer_path
-from sag_retrieval.release.release_graph import FOLDER, MentionLinks, write_graph
-from sag_retrieval.release.schema import SCHEMA_VERSION, TABLES
+from sag_retrieval.release.knowledge_graph import FOLDER, MentionLinks, write_graph
+from sag_retrieval.release.layer_precedence import Joined, overlay
+from sag_retrieval.release.layers import JoinedLinks, Layer, join_links
+from sag_retrieval.release.manifest import OF_LARGE, Contents, Manifest, layer_path
+from sag_retrieval.release.mapped_arrays import PACKED_ROWS, map_array, pack_folder, save_array, save_rows, take_rows
+from sag_retrieval.release.schema import ORDER, ROW_FILES, SCHEMA_VERSION, TABLES
 from sag_retrieval.release.tables import RowFiles
+from sag_retrieval.release.text_index import write_shown_text
 from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, pack, write_binary_index
-from sag_retrieval.release.vectors import write_vectors
+from sag_retrieval.release.vectors import (
+    LANCE,
+    PLACED,
+    SPARSE,
+    open_dense,
+    open_placed,
+    open_sparse,
+    save_sparse,
+    write_placed,
+    write_runs,
+    write_vectors,
+)
+
+_TAKEN: Final = 16_000_000
+_DOCUMENTS = """
+    SELECT d.document_id, d.source, d.title, d.language, d.text, coalesce(s.summary, '') AS summary, d.metadata,
+           d.version, length(d.text)::INTEGER AS char_count
+    FROM raw_documents d LEFT JOIN raw_summaries s USING (document_id) ORDER BY document_id
+"""
+_CHUNKS = """
+    SELECT d.row AS document_row, c.*
+    FROM raw_chunks c JOIN placed_documents d USING (document_id) ORDER BY document_id, chunk_index
+"""
+_EVENTS = """
+    SELECT c.row AS chunk_row, e.*, coalesce(t.date, e.context_date) AS date,
+           CASE WHEN t.date IS NULL THEN e.context_source ELSE 'text' END AS date_source
+    FROM raw_events e JOIN placed_chunks c USING (chunk_id, document_id) LEFT JOIN event_dates t USING (event_id)
+    ORDER BY c.row, e.event_index
+"""
+_COUNTS = """
+    SELECT CASE WHEN k.folded = '' OR NOT contains(c.folded, k.folded) THEN 1 ELSE greatest(1,
+               (length(c.folded) - length(replace(c.folded, k.folded, ''))) // length(k.value_string))
+           END::INTEGER AS count
+    FROM pairs p JOIN (SELECT row, lower(text) AS folded FROM texts) c ON c.row = p.chunk
+    JOIN (SELECT row, value_string, lower(coalesce(value_string, '')) AS folded FROM names) k ON k.row = p.key
+    ORDER BY p.place
+"""
+_ALIASES = "SELECT a.* FROM key_aliases a SEMI JOIN keys USING (key_id) ORDER BY key_id, alias"
+_TRIPLES = """
+    SELECT t.* REPLACE (coalesce(h.canonical, t.head_key_id) AS head_key_id,
+                        coalesce(x.canonical, t.tail_key_id) AS tail_key_id)
+    FROM raw_triples t LEFT JOIN canonical h ON h.key_id = t.head_key_id
+    LEFT JOIN canonical x ON x.key_id = t.tail_key_id
+    SEMI JOIN events e ON e.event_id = t.event_id ORDER BY document_id, triple_id
+"""
+
+
+_DATES = r"""
+    SELECT event_id, min_by(value_string, (10 - length(value_string)) || value_string) AS date  -- a day before any year
+    FROM raw_keys WHERE key_type = 'date' AND regexp_full_match(value_string, '\d{4}(-\d{2}(-\d{2})?)?')
+    AND try_cast(value_string || '-01-01'[length(value_string) - 3:] AS DATE) >= DATE '0001-01-01'
+    GROUP BY 1 ORDER BY 1
+"""
+_KEY_COLUMNS = ("event_id", "key_id", "key_type", "value_string")
+
+
+@dataclass(frozen=True, slots=True)
+class Relational:
+    """The tables of a release or of a layer of one, and its links by row.
+
+    Links are joined as numbers: sorting and joining ids takes ten times longer.
+    """
+
+    tables: Mapping[str, pa.Table]
+    parts: GraphParts
+
+
+def build_tables(
+    store: Store,
+    resolution: Resolution,
+    documents: Sequence[str] | None = None,
+    described: Rows64 | None = None,
+) -> Relational:
+    """Tables and links from the current state of the store, in the schema's columns and order; no tables of links.
+
+    Args:
+        store: Where the documents are.
+        resolution: What keys stand for.
+        documents: Which documents; None: all.
+        described: StoredRows of distinct keys that are kept even where nothing carries them.
+
+    """
+    with StoredRows(store, documents) as rows:
+        return _build(rows, resolution, np.zeros(0, np.int64) if described is None else described)
+
+
+def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relational:
+    raw_keys = pa.concat_tables([each.select(_KEY_COLUMNS) for each in rows.scan("keys", _KEY_COLUMNS)])
+    documents = _shaped("documents", rows.query(_DOCUMENTS, ("documents", "summaries")))
+    chunks = rows.query(_CHUNKS, ("chunks",), placed_documents=_placed(documents, "document_id"))
+    events = rows.query(
+        _EVENTS,
+        ("events",),
+        placed_chunks=_placed(chunks, "chunk_id", "document_id"),
+        event_dates=rows.query(_DATES, raw_keys=raw_keys),
+    )
+    chunk_document, event_chunk = (
+        _numbers(own, name) for own, name in ((chunks, "document_row"), (events, "chunk_row"))
+    )
+    keyed = key_rows(raw_keys, resolution, (chunks["chunk_id"], events["event_id"]), event_chunk, described)
+    keys = _shaped("keys", key_table(resolution, keyed, chunk_document, len(events)))
+    tables = {
+        "documents": documents,
+        "chunks": _shaped("chunks", chunks.append_column("main_key_id", _taken(keys["key_id"], keyed.main))),
+        "events": _shaped("events", events),
+        "keys": keys,
+        "key_aliases": _shaped(
+            "key_aliases", rows.query(_ALIASES, key_aliases=resolution.aliases, keys=keys.select(["key_id"]))
+        ),
+        "triples": _shaped(
+            "triples",
+            rows.query(_TRIPLES, ("triples",), canonical=resolution.canonical, events=events.select(["event_id"])),
+        ),
+    }
+    tables |= {name: _as_stored(rows, name) for name in ROW_FILES if name not in tables}
+    return Relational(
+        {name: tables[name] for name in ROW_FILES},
+        _parts(keyed, keys, _counts(rows, keyed, chunks, keys), (event_chunk, chunk_document), len(documents)),
+    )
+
+
+def _as_stored(rows: StoredRows, name: str) -> pa.Table:
+    """A table that is published as stored."""
+    found = pa.concat_tables(rows.scan(name))
+    return _shaped(name, found.sort_by([(column, "ascending") for column in ORDER[name]]))
+
+
+def _placed(rows: pa.Table, *columns: str) -> pa.Table:
+    return rows.select(columns).append_column("row", pa.array(np.arange(len(rows))))
+
+
+def _numbers(rows: pa.Table, name: str) -> Rows64:
+    return np.asarray(rows[name].to_numpy(), np.int64)
+
+
+def _shaped(name: str, rows: pa.Table) -> pa.Table:
+    """Rows in the columns and types of the schema; equal rows give equal bytes, however they were made."""
+    schema = TABLES[name]
+    shaped = rows.select(schema.names).cast(pa.schema([f.remove_metadata() for f in schema])).combine_chunks()
+    for place, column in enumerate(shaped.schema):
+        if shaped[column.name].null_count:  # `take` clears the bytes below a null
+            shaped = shaped.set_column(place, column, _again(shaped[column.name]))
+    return shaped
+
+
+def _again(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk.take(pa.array(np.arange(len(chunk)))) for chunk in column.chunks], column.type)
+
+
+def _taken(ids: pa.ChunkedArray, rows: Rows64) -> pa.ChunkedArray:
+    """The id of each row; null for -1. In blocks, as the ids of all links may exceed the 2 GiB of an array."""
+    whole = ids.combine_chunks()
+    blocks = (rows[start : start + _TAKEN] for start in range(0, len(rows), _TAKEN))
+    return pa.chunked_array([whole.take(pa.array(block, mask=block < 0)) for block in blocks], ids.type)
+
+
+def _counts(rows: StoredRows, keyed: KeyOwners, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:
+    """Number of occurrences of each key of a chunk in its text, at least 1."""
+    chunk, key = keyed.chunk_key.T
+    pairs = pa.table({"place": np.arange(len(chunk)), "chunk": chunk, "key": key})
+    found = rows.query(_COUNTS, pairs=pairs, texts=_placed(chunks, "text"), names=_placed(keys, "value_string"))
+    return np.asarray(found["count"].to_numpy(), np.int32)
+
+
+def _parts(
+    keyed: KeyOwners, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows64, Rows64], document_count: int
+) -> GraphParts:
+    return GraphParts(
+        event_key=keyed.event_key.astype(np.int32),
+        chunk_key=keyed.chunk_key.astype(np.int32),
+        chunk_key_count=counts,
+        event_chunk=owners[0].astype(np.int32),
+        chunk_document=owners[1].astype(np.int32),
+        chunk_main_key=keyed.main.astype(np.int32),
+        key_idf=keys["idf"].to_numpy().astype(np.float32),
+        document_count=document_count,
+    )
+
+
+def _write_remaining(draft: Path, base: Base, number: int, resolution: Resolution) -> Mapping[str, int]:
+    """Write the documents of a kept layer that are not left out, with the keys that they carry as these are now.
+
+    Links, counts and words are those that readers see of this layer alone, so there is one way of making them.
+
+    Returns:
+        The rows of the layer by table.
+
+    """
+    below, files = layer_path(number), RowFiles(base.contents, base.manifest, number)
+    place, folder = base.contents.place(below), draft / below
+    layer = Layer.open(place, files)
+    documents = overlay([files("documents")["document_id"]]).without(base.left_out[number])
+    links = join_links([layer], base.manifest.smoothing, documents)
+    rows = _rows(files, links, resolution)
+    (folder / "rows").mkdir(parents=True, exist_ok=True)
+    for name, table in rows.items():
+        save_rows(folder / "rows" / f"{name}.arrow", table)
+    save_graph(folder / "arrays", links.graph)
+    write_shown_text(folder / "arrays" / "text", layer.text, links.rows["chunks"], documents)
+    write_names(folder / "arrays", rows)
+    for name in KINDS:
+        _write_kept_vectors(
+            folder / "arrays" / "vectors", name, base.contents, f"{below}arrays/vectors/", links.rows[name]
+        )
+    save_array(folder / "arrays" / MADE_OF, map_array(place / "arrays" / MADE_OF)[documents.source])
+    save_rows(folder / "arrays" / RESOLVED, carried_resolved(place, resolution))
+    if number and len(links.rows["chunks"]) + len(links.rows["events"]) <= PACKED_ROWS:
+        pack_folder(folder)
+    return {name: table.num_rows for name, table in rows.items()}
+
+
+def _rows(files: RowFiles, links: JoinedLinks, resolution: Resolution) -> dict[str, pa.Table]:
+    """The tables of the layer; keys and their aliases as they are described now."""
+    shown = {
+        name: take_rows(files(name), joined.source) for name, joined in links.rows.items() if name != "key_aliases"
+    }
+    keys = counted_keys(shown["keys"], links.graph, resolution.smoothing)
+    now = resolution.distinct.take(pa.array(places(keys["key_id"], resolution.distinct["key_id"])))
+    described = {name: now[name] if name in now.column_names else keys[name] for name in keys.column_names}
+    is_carried = pc.is_in(resolution.aliases["key_id"], keys["key_id"].combine_chunks())
+    aliases = resolution.aliases.filter(is_carried).select(files("key_aliases").column_names)
+    found = shown | {"keys": pa.table(described), "key_aliases": aliases}
+    return {name: rows.cast(files(name).schema).combine_chunks() for name, rows in found.items()}
+
+
+def _write_kept_vectors(folder: Path, name: str, contents: Contents, below: str, shown: Joined) -> None:
+    """Write what a release needs to read the vectors of the rows that are shown; those in Lance stay there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    place = contents.place(below)
+    if name in contents.names(below, PLACED):
+        write_placed(folder, name, map_array(place / f"{name}.lance_rows")[shown.source])
+        if f"{name}.signs" in contents.names(below, ".npy"):
+            save_array(folder / f"{name}.signs", map_array(place / f"{name}.signs")[:, shown.source])
+        if f"{name}.signs" in contents.names(below, ".json"):
+            (folder / f"{name}.signs.json").write_text((place / f"{name}.signs.json").read_text("utf-8"), "utf-8")
+    elif name in contents.names(below, SPARSE):
+        save_sparse(folder, name, open_sparse(place, name).shown(shown))
+    else:
+        vectors, rows = open_dense(place, name), np.arange(len(shown), dtype=np.int32)
+        taken = vectors.take(shown.source.astype(np.int32))
+        write_vectors(folder, name, [(rows, taken)], (len(rows), vectors.dimension))
+
 
 PUBLISH_VERSION: Final = "2"
 _AT_ONCE = 2
@@ -95,7 +334,7 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     _link_layers(draft, base)
     shared = [*base.manifest.layer_counts[:number]]
     for layer in base.left_out:
-        shared[layer] = write_remaining(draft, base, layer, source.resolution)
+        shared[layer] = _write_remaining(draft, base, layer, source.resolution)
     source.embedding.save(draft / "embedder")
     _write_layer(draft, number, made, source, base)
     own = {name: rows.num_rows for name, rows in made.tables.items()}
@@ -165,7 +404,7 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
     folder, tables = draft / layer_path(number), made.tables
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # longest first; most of the work is done outside Python
-        hashed = {name: vector_ids_of(name, tables[name]) for name in KINDS}
+        hashed = {name: _vector_ids_of(name, tables[name]) for name in KINDS}
         written = [pool.submit(_write_vectors, draft, number, name, hashed[name], source.embedding) for name in KINDS]
         written.append(pool.submit(_write_arrays, folder / "arrays", made, is_first=not number))
         for name, rows in tables.items():
@@ -220,7 +459,7 @@ def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(first, ""), rows[own], pc.binary_join_element_wise(first, rows[own], mark))
 
 
-def vector_ids_of(table: str, rows: pa.Table) -> VectorIds:
+def _vector_ids_of(table: str, rows: pa.Table) -> VectorIds:
     """The id of the vector of each row of a release's table."""
     texts = embedded_texts(table, rows)
     blocks = (texts[start : start + _HASHED_TOGETHER] for start in range(0, len(texts), _HASHED_TOGETHER))

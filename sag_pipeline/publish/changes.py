@@ -13,22 +13,169 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.publish.layering import Layering, LayerSize
-from sag_pipeline.publish.links import Resolution
-from sag_pipeline.publish.published_keys import KeyDescriptions, is_outdated
+from sag_pipeline.publish.links import Resolution, places
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Rows64, Words64
-from sag_retrieval.release.arrays import open_graph_arrays
-from sag_retrieval.release.bundle import FilePlace
-from sag_retrieval.release.csr import map_array
-from sag_retrieval.release.lance_mmap import PLACED, read_runs
+from sag_retrieval.release.arrays import open_graph_arrays, places_of
 from sag_retrieval.release.layer_precedence import overlay
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
+from sag_retrieval.release.mapped_arrays import FilePlace, map_array, map_rows
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.tables import RowFiles
+from sag_retrieval.release.vectors import PLACED, read_runs
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSize:
+    """Rows of a layer: those that are still shown, and all."""
+
+    shown: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layering:
+    """Bounds of the layers of a release; a row is a chunk or an event."""
+
+    least_rows: int = 5_000
+    """A release with fewer is written whole, which takes less than a second."""
+    most: int = 8
+    """Layers that a release has at most."""
+    growth: float = 1.0
+    """A layer is written again with the new rows unless it has more than this many times theirs."""
+    share: float = 0.25
+    """A release is written whole once more than this share of its rows would be written, or be hidden."""
+
+    def kept(self, layers: Sequence[LayerSize], fresh: int) -> int:
+        """How many of the layers, from the first on, the next release keeps; 0: it is written whole.
+
+        Args:
+            layers: Those of the release before, without the rows that are written again in any case.
+            fresh: Number of these rows, and of new ones.
+
+        """
+        kept = len(layers)
+        while kept > 1 and (kept >= self.most or layers[kept - 1].shown <= self.growth * fresh):
+            kept -= 1
+            fresh += layers[kept].shown
+        shown = fresh + sum(layer.shown for layer in layers[:kept])
+        hidden = sum(layer.total - layer.shown for layer in layers[:kept])
+        is_whole = shown < self.least_rows or max(fresh, hidden) > self.share * shown
+        return 0 if is_whole else kept
+
+
+RESOLVED: Final = "resolved.arrow"
+"""File below `arrays` of a layer: keys that stand for others since it was written, and those that do no longer."""
+_COLUMNS: Final = ("key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "name")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyDescriptions:
+    """The keys of some layers, sorted by id, their aliases, and which keys stand for others."""
+
+    keys: pa.Table
+    aliases: frozenset[tuple[object, ...]]
+    resolved: Mapping[str, str]
+
+    @classmethod
+    def read(cls, layers: Sequence[RowFiles], folders: Sequence[FilePlace]) -> "KeyDescriptions":
+        """What the layers say, of each key the last that has it."""
+        resolved: dict[str, str] = {}
+        for folder in folders:
+            resolved |= dict(zip(*(c.to_pylist() for c in map_rows(folder / "arrays" / RESOLVED).columns), strict=True))
+        joined = overlay([layer("keys")["key_id"] for layer in layers])
+        keys = pa.concat_tables([layer("keys").select(_COLUMNS) for layer in layers])
+        shown, aliases = joined.is_shown(), list[tuple[object, ...]]()
+        for layer, first in zip(layers, joined.firsts[:-1], strict=True):
+            rows = layer("key_aliases")
+            own = shown[first + places_of(rows["key_id"], layer("keys")["key_id"])] if len(rows) else []
+            aliases += _tuples(rows.filter(pa.array(own, pa.bool_())))
+        keys = keys if len(layers) == 1 else keys.take(pa.array(joined.source))
+        return cls(keys.combine_chunks(), frozenset(aliases), resolved)
+
+    def moved(self, resolution: Resolution) -> set[str]:
+        """Ids of keys, of those that some document carries, that stand for another key than before."""
+        now = _canonical_of(resolution)
+        moved = sorted(key for key in {*self.resolved, *now} if self.resolved.get(key, key) != now.get(key, key))
+        known = places(pa.array(moved, pa.string()), resolution.distinct["key_id"]) >= 0
+        return {key for key, is_known in zip(moved, known.tolist(), strict=True) if is_known}
+
+    def changes(self, resolution: Resolution) -> tuple[Rows64, Flags]:
+        """The row among the distinct keys of each key, -1 for one that is gone, and whether it is described again."""
+        now, is_new = _described_otherwise(self.keys, resolution)
+        alike = self.aliases ^ frozenset(_tuples(resolution.aliases))
+        renamed = pa.array(sorted({str(key) for _, key, *_ in alike}), pa.string())
+        is_new |= np.asarray(pc.is_in(self.keys["key_id"], renamed)) & (now >= 0)
+        return now, is_new
+
+    def respelled(self, resolution: Resolution) -> Rows64:
+        """Rows of keys whose value has other letters, apart from case: it is counted in texts."""
+        now = places(self.keys["key_id"], resolution.distinct["key_id"])
+        has = np.flatnonzero(now >= 0)
+        before, after = self.keys["value_string"].take(pa.array(has)), _values(resolution, now[has])
+        other = pa.array(_differs(before, after))
+        lower = [pc.utf8_lower(pc.fill_null(each.filter(other), "")) for each in (before, after)]
+        found: Rows64 = has[np.asarray(other)][np.asarray(pc.not_equal(*lower))]
+        return found
+
+
+def _is_outdated(rows: RowFiles, folder: FilePlace, resolution: Resolution) -> bool:
+    """Whether a layer names keys or aliases that no document carries any more, or describes a key as it was."""
+    now, is_new = _described_otherwise(rows("keys"), resolution)
+    if (now < 0).any() or is_new.any():
+        return True
+    if {*_tuples(rows("key_aliases"))} - {*_tuples(resolution.aliases)}:
+        return True
+    return len(carried_resolved(folder, resolution)) < len(map_rows(folder / "arrays" / RESOLVED))
+
+
+def carried_resolved(folder: FilePlace, resolution: Resolution) -> pa.Table:
+    """What `RESOLVED` of a layer says of keys that documents still carry."""
+    rows = map_rows(folder / "arrays" / RESOLVED)
+    both = [places(rows[name], resolution.distinct["key_id"]) >= 0 for name in ("key_id", "canonical")]
+    return rows.filter(pa.array(both[0] & both[1]))
+
+
+def _described_otherwise(keys: pa.Table, resolution: Resolution) -> tuple[Rows64, Flags]:
+    """The row among the distinct keys of each key, -1 for one that is gone, and whether its columns differ."""
+    now = places(keys["key_id"], resolution.distinct["key_id"])
+    has = np.flatnonzero(now >= 0)
+    before, after = keys.take(pa.array(has)), resolution.distinct.take(pa.array(now[has]))
+    is_new = np.zeros(len(now), np.bool_)
+    for name in _COLUMNS:
+        is_new[has] |= _differs(before[name], after[name])
+    return now, is_new
+
+
+def _values(resolution: Resolution, rows: Rows64) -> pa.ChunkedArray:
+    return resolution.distinct["value_string"].take(pa.array(rows))
+
+
+def _canonical_of(resolution: Resolution) -> dict[str, str]:
+    """The key that each aligned key stands for."""
+    return dict(zip(*(resolution.canonical[name].to_pylist() for name in ("key_id", "canonical")), strict=True))
+
+
+def resolved_since(before: KeyDescriptions | None, resolution: Resolution) -> pa.Table:
+    """What `RESOLVED` holds: every aligned key, or those that stand for another key than before."""
+    now = _canonical_of(resolution)
+    keys = sorted(now if before is None else before.moved(resolution))
+    schema = pa.schema({"key_id": pa.string(), "canonical": pa.string()})
+    return pa.table({"key_id": keys, "canonical": [now.get(key, key) for key in keys]}, schema=schema)
+
+
+def _differs(before: pa.ChunkedArray, after: pa.ChunkedArray) -> Flags:
+    is_other = pc.fill_null(pc.not_equal(before, after), pa.scalar(False))  # noqa: FBT003  a value
+    flags: Flags = np.asarray(is_other) | (np.asarray(before.is_null()) != np.asarray(after.is_null()))
+    return flags
+
+
+def _tuples(aliases: pa.Table) -> list[tuple[object, ...]]:
+    return [*zip(*(aliases[name].to_pylist() for name in ("alias", "key_id", "reason", "score")), strict=True)]
+
 
 MADE_OF: Final = "made_of"
 """Array of a layer: the hash of what the store held of each of its documents."""
@@ -142,7 +289,7 @@ def _base(
     hidden = np.ones(len(documents.place), np.bool_)
     hidden[documents.source[stays]] = False
     left_out = {n: hidden[documents.firsts[n] : documents.firsts[n + 1]] for n in range(kept if is_erasing else 0)}
-    left_out = {n: h for n, h in left_out.items() if h.any() or is_outdated(files[n], folders[n], resolution)}
+    left_out = {n: h for n, h in left_out.items() if h.any() or _is_outdated(files[n], folders[n], resolution)}
     if kept < count:
         described = KeyDescriptions.read(files[:kept], folders[:kept])
     return Base(folder, contents, manifest, kept, written, described, left_out)

@@ -6,20 +6,234 @@ from typing import Final, Protocol
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import xxhash
 
 from sag_pipeline.extract.entity_resolution import ALIGNMENT_VERSION, Aligned, Alignment, KeyColumns, align_keys
 from sag_pipeline.extract.name_decisions import NameDecisions
-from sag_pipeline.publish.key_blocks import reached, with_blocks
-from sag_pipeline.publish.key_counts import KeyCounts, count_keys
+from sag_pipeline.extract.name_matching import bare_names, compact_names, title_name
 from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES
 from sag_pipeline.publish.stored_rows import connection
 from sag_pipeline.store.store import Store
+from sag_retrieval.core.records import TITLE
+from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.language.words import normal_name
-from sag_retrieval.release.csr import arrow_numbers
 from sag_retrieval.release.layer_precedence import overlay
+from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.schema import TABLES
+
+_BLOCKS: Final = ("compact_block", "bare_block", "title_block")
+"""Columns of the table `distinct_keys`: the blocks of a key, as hashes; 0 for none.
+
+Equal names have equal compact names, so these stand for both. A title is also compared with the key that its name
+without an addition names. Equal hashes of different names put two blocks together, which costs time alone.
+"""
+
+
+def _with_blocks(keys: pa.Table) -> pa.Table:
+    """The same keys with the columns of `_BLOCKS`; `keys` has key types, values and normal names."""
+    names, types = keys["name"].combine_chunks(), keys["key_type"].to_pylist()
+    compact = compact_names(names)
+    bare = bare_names(names, types, compact)
+    is_other = np.flatnonzero(np.asarray(pc.not_equal(bare, compact)))
+    compact_hashes = _hashes(compact)
+    bare_hashes = compact_hashes.copy()
+    bare_hashes[is_other] = _hashes(bare.take(pa.array(is_other)))
+    titles = np.zeros(len(keys), np.uint64)
+    rows = np.flatnonzero(np.asarray(pc.equal(keys["key_type"], TITLE)))
+    values = keys["value_string"].take(pa.array(rows)).to_pylist()
+    named = compact_names(pa.array([title_name(value or "") for value in values], pa.string()))
+    titles[rows] = _hashes(named)
+    for name, column in zip(_BLOCKS, (compact_hashes, bare_hashes, titles), strict=True):
+        keys = keys.append_column(name, arrow_numbers(column))
+    return keys
+
+
+def _hashes(names: pa.Array) -> npt.NDArray[np.uint64]:
+    whole = names.cast(pa.binary()).to_pylist()
+    return np.array([xxhash.xxh3_64_intdigest(name) if name else 0 for name in whole], np.uint64)
+
+
+def reached(keys: Sequence[pa.Table], changed: pa.Array, said: pa.Table) -> pa.Array:
+    """Ids of all keys that changed ones can touch by any number of steps, and of the changed ones.
+
+    Args:
+        keys: Tables with ids and blocks; a key may be in several, with different blocks.
+        changed: Ids.
+        said: Pairs of ids, in two columns, that are said to be one thing.
+
+    """
+    ids = pa.chunked_array([chunk for table in keys for chunk in table["key_id"].chunks], pa.string())
+    blocks = [
+        pa.chunked_array([chunk for table in keys for chunk in table[name].chunks], pa.uint64()) for name in _BLOCKS
+    ]
+    while True:
+        is_in = np.asarray(pc.is_in(ids, changed))
+        is_in |= _share(blocks, is_in)
+        found = [ids.filter(pa.array(is_in)), *_with_said(said, changed)]
+        more = pa.chunked_array([chunk for each in (changed, *found) for chunk in _chunks(each)], pa.string()).unique()
+        if len(more) == len(changed):
+            return more
+        changed = more
+
+
+def _chunks(values: pa.Array | pa.ChunkedArray) -> Sequence[pa.Array]:
+    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+
+
+def _share(blocks: Sequence[pa.ChunkedArray], is_in: Flags) -> Flags:
+    """Which rows have a block that a chosen row has."""
+    chosen: Rows64 = np.flatnonzero(is_in)
+    taken = [np.asarray(each.take(pa.array(chosen))) for each in blocks]
+    wanted = np.unique(np.concatenate(taken))
+    among = pa.array(wanted[wanted != 0])
+    found = np.zeros(len(is_in), np.bool_)
+    for each in blocks:
+        found |= np.asarray(pc.is_in(each, among))
+    return found
+
+
+def _with_said(said: pa.Table, changed: pa.Array) -> list[pa.ChunkedArray]:
+    """Both ends of each pair that has an end among the keys."""
+    one, other = said.columns
+    touches = pc.or_(pc.is_in(one, changed), pc.is_in(other, changed))
+    return [one.filter(touches), other.filter(touches)]
+
+
+_SPELLING: Final = ("key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
+_READ: Final = ("event_id", *_SPELLING)
+COUNT_TABLES: Final = ("counted_documents", "spellings", "carried_spellings")
+"""Tables kept whole: documents with the hash of their keys, spellings of keys, and which document carries which."""
+_NAMES: Final = ", ".join(_SPELLING)
+_COUNTS: Final = f"""
+    SELECT document_id, {_NAMES}, count(*)::INTEGER AS row_count,
+           count(*) FILTER (event_id[1] = 'e')::INTEGER AS event_count
+    FROM raw_keys GROUP BY ALL
+"""
+_MORE: Final = f"SELECT {_NAMES} FROM counts EXCEPT SELECT {_NAMES} FROM spellings ORDER BY ALL"
+_NUMBERED: Final = f"""
+    SELECT d.number::INTEGER AS document, s.number::INTEGER AS spelling, c.row_count, c.event_count
+    FROM counts c JOIN documents d USING (document_id)
+    JOIN spellings s ON {" AND ".join(f"c.{name} IS NOT DISTINCT FROM s.{name}" for name in _SPELLING)}
+    ORDER BY 1, 2
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyCounts:
+    """Documents with the hash of their keys, spellings, and what carries which, by row numbers."""
+
+    documents: pa.Table
+    spellings: pa.Table
+    """Each value of a key with its type, unit and other key, once."""
+    carried: pa.Table
+    """`document` and `spelling` by row, the rows of the table `keys` that say so, and how many of these are events'."""
+    changed: pa.Array | None = None
+    """Ids of the keys whose spellings or counts changed since they were stored, and of those that such a spelling says
+    are the same; None: nothing was stored."""
+
+    def counted(self, name: str) -> Rows64:
+        """The sum of a column of `carried` by spelling."""
+        spelling, count = (_numbers(self.carried, each) for each in ("spelling", name))
+        return np.bincount(spelling, count, len(self.spellings)).astype(np.int64)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables of `COUNT_TABLES`."""
+        return dict(zip(COUNT_TABLES, (self.documents, self.spellings, self.carried), strict=True))
+
+
+def _count_keys(store: Store) -> KeyCounts:
+    """The counts of all current documents: those that are stored, with documents that changed counted again."""
+    units = store.ledger.select(
+        "SELECT unit, output_hash FROM by_document WHERE step = 'keys' AND part <> '' AND status <> 'failed' ORDER BY 1"
+    )
+    ids, hashes = zip(*units, strict=True) if units else ((), ())
+    documents = pa.table({"document_id": pa.array(ids, pa.string()), "output_hash": pa.array(hashes, pa.string())})
+    before = _stored_counts(store)
+    place = _places(before, documents)
+    is_fresh = np.ones(len(documents), np.bool_)
+    is_fresh[place[place >= 0]] = False
+    fresh = None if is_fresh.all() else documents["document_id"].filter(pa.array(is_fresh)).to_pylist()
+    raw = _raw(store, fresh)
+    with connection(store, None if fresh is None else len(fresh)) as database:
+        made = _counted(database, raw, documents, before)
+    return made if before is None else _with_kept(made, before, place)
+
+
+def _stored_counts(store: Store) -> KeyCounts | None:
+    """What was counted last; None if nothing was."""
+    found = [store.whole(name) for name in COUNT_TABLES]
+    tables = [rows for rows in found if rows is not None]
+    return KeyCounts(*tables) if len(tables) == len(COUNT_TABLES) else None
+
+
+def _places(before: KeyCounts | None, documents: pa.Table) -> Rows64:
+    """The row of each document that was counted; -1 for one that is gone or has changed."""
+    if before is None:
+        return np.zeros(0, np.int64)
+    found = pc.fill_null(pc.index_in(before.documents["document_id"], documents["document_id"].combine_chunks()), -1)
+    place = np.asarray(found).astype(np.int64)
+    known = np.flatnonzero(place >= 0)
+    is_same = pc.equal(
+        before.documents["output_hash"].take(arrow_numbers(known)),
+        documents["output_hash"].take(arrow_numbers(place[known])),
+    )
+    place[known[~np.asarray(is_same)]] = -1
+    return place
+
+
+def _counted(
+    connection: duckdb.DuckDBPyConnection, raw_keys: pa.Table, documents: pa.Table, before: KeyCounts | None
+) -> KeyCounts:
+    """The counts of some rows; spellings are numbered after those that are known, of which few are compared."""
+    connection.register("raw_keys", raw_keys)
+    counts = connection.sql(_COUNTS).to_arrow_table()
+    known = before.spellings if before else counts.select(_SPELLING).slice(0, 0)
+    rows = np.flatnonzero(np.asarray(pc.is_in(known["key_id"], counts["key_id"].combine_chunks())))
+    near = known.take(pa.array(rows)).combine_chunks()
+    connection.register("counts", counts)
+    connection.register("spellings", near)
+    more = connection.sql(_MORE).to_arrow_table().cast(known.schema)
+    numbers = np.concatenate([rows, len(known) + np.arange(len(more))])
+    connection.register("spellings", pa.concat_tables([near, more]).append_column("number", arrow_numbers(numbers)))
+    connection.register("documents", _with_number(documents.select(["document_id"])))
+    return KeyCounts(documents, pa.concat_tables([known, more]), connection.sql(_NUMBERED).to_arrow_table())
+
+
+def _with_kept(made: KeyCounts, before: KeyCounts, place: Rows64) -> KeyCounts:
+    """The same with the counts of documents that did not change, and without spellings that are gone."""
+    document = place[_numbers(before.carried, "document")]
+    kept = before.carried.set_column(0, "document", arrow_numbers(document.astype(np.int32)))
+    carried = pa.concat_tables([kept.filter(pa.array(document >= 0)), made.carried.cast(kept.schema)])
+    other = [_numbers(before.carried, "spelling")[document < 0], _numbers(made.carried, "spelling")]
+    touched = made.spellings.take(arrow_numbers(np.unique(np.concatenate(other))))
+    changed = pa.chunked_array([*touched["key_id"].chunks, *touched["same_as"].drop_null().chunks], pa.string())
+    spelling = _numbers(carried, "spelling")
+    used = np.bincount(spelling, minlength=len(made.spellings)) > 0
+    if used.all():
+        return KeyCounts(made.documents, made.spellings, carried, changed.unique())
+    number = (np.cumsum(used) - 1)[spelling].astype(np.int32)
+    carried = carried.set_column(1, "spelling", arrow_numbers(number))
+    return KeyCounts(made.documents, made.spellings.filter(pa.array(used)), carried, changed.unique())
+
+
+def _raw(store: Store, documents: Sequence[str] | None) -> pa.Table:
+    """Rows of the table `keys` of some documents; None: of all."""
+    columns = ["document_id", *_READ]
+    if documents is None:
+        return pa.concat_tables([rows.select(columns) for rows in store.scan("keys", _READ)])
+    return store.rows("keys", documents).select(columns)
+
+
+def _with_number(rows: pa.Table) -> pa.Table:
+    return rows.append_column("number", arrow_numbers(np.arange(len(rows))))
+
+
+def _numbers(rows: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    return np.asarray(rows[name].combine_chunks()).astype(np.int64)
+
 
 _PLAIN = r"^(?:[0-9A-Za-z]+(?: [0-9A-Za-z]+)*|[\x{4e00}-\x{9fff}]+)$"
 """ASCII letters and digits with single spaces between, or Chinese characters alone: folding lowers the case."""
@@ -65,7 +279,7 @@ def make_links(
     Where nobody decides anything and no model is asked, they are made from those of the last time.
     """
     decisions = decisions or NameDecisions()
-    counts = count_keys(store)
+    counts = _count_keys(store)
     before = None if confirm or decisions.lines or counts.changed is None else _stored(store)
     changed = None if before is None else counts.changed
     with connection(store, None if changed is None else len(changed) // _KEYS_A_DOCUMENT) as database:
@@ -93,7 +307,7 @@ def _distinct(counts: KeyCounts, ids: pa.Array | None, connection: duckdb.DuckDB
     spellings = counts.spellings.append_column("event_count", arrow_numbers(counts.counted("event_count")))
     connection.register("spellings", spellings if ids is None else spellings.filter(_among(spellings["key_id"], ids)))
     found = connection.sql(_DISTINCT).to_arrow_table()
-    found = with_blocks(found.append_column("name", normal_names(found["value_string"])))
+    found = _with_blocks(found.append_column("name", normal_names(found["value_string"])))
     return found.replace_schema_metadata({_VERSION: ALIGNMENT_VERSION})
 
 

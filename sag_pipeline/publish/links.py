@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.release.csr import join
 from sag_retrieval.release.key_weights import Smoothing, idf_of
+from sag_retrieval.release.mapped_arrays import join
 
 DECIDED_BY = "|"
 """In the input hash of these tables, before what else than keys they were made from."""

@@ -22,9 +22,8 @@ from sag_pipeline.publish.build import (
     build_whole,
     schema_in_manifest,
 )
-from sag_pipeline.publish.changes import Base, Held, find_base
+from sag_pipeline.publish.changes import Base, Held, Layering, find_base
 from sag_pipeline.publish.checks import Check, Gate, ask_gate, fault_of
-from sag_pipeline.publish.layering import Layering
 from sag_pipeline.publish.links import LINK_TABLES, Resolution
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
@@ -33,9 +32,8 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.release.checksums import CHECKSUMS, sums_file
 from sag_retrieval.release.folders import DRAFT, Measure, erase, link, measure, set_aside
-from sag_retrieval.release.manifest import Manifest
+from sag_retrieval.release.manifest import CHECKSUMS, Manifest, sums_file
 from sag_retrieval.release.releases import Releases, sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
 

@@ -1,29 +1,43 @@
 """A home in a bucket, as a run sees it: fetched to the mirror when it begins, sent at each commit, all or nothing.
 
 HEAD                           which files the home has: ledger, sources, embedder, vectors; replaced on the tag seen
+LEASE                          the run that writes; replaced on the tag seen
 tables/<table>/<part>.parquet  parts, named by their hash; the ledger names them
-answers/<hash>.parquet         answers of models
+answers/<hash>.parquet         answers of models: each run sends its own and reads those of the others
 files/<hash>                   the bytes of every other file
 
 A commit sends the parts and files first and replaces HEAD last. Where another run replaced it meanwhile, nothing of the
 commit counts, and the run is over; what it sent is not named by anything and is deleted later.
+
+With the lease, runs on several machines write one after another instead of losing to one another. It saves work and
+guards nothing: a commit is refused by the tag of HEAD alone, so a run that lost its lease without knowing it damages
+nothing.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+import logging
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
+from threading import Event, Thread
 from typing import Final
+from uuid import uuid4
 
-from sag_pipeline.store.shared_answers import pull_answers, push_answers
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError, SourceError, StoreError
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError, columns_of
 from sag_retrieval.release.folders import write_lock
-from sag_retrieval.remote.buckets import refuse_without_conditions
-from sag_retrieval.remote.cache import make_room
-from sag_retrieval.remote.mirror import FILES, Entries, Mirror, Tree, measure, mirror_of
+from sag_retrieval.remote.buckets import refuse_without_conditions, write_conditional
+from sag_retrieval.remote.mirror import FILES, Entries, Mirror, Tree, make_room, measure, mirror_of
 
 HEAD: Final = "HEAD"
 _STATE: Final = ("ledger", "embedder", "vectors")
@@ -78,7 +92,7 @@ class BucketHome:
             (self.mirror.folder / path).unlink(missing_ok=True)
         self.mirror.fetch_all(stale, self.mirror.folder, is_tolerant=is_tolerant)
         if whole:
-            pull_answers(self.mirror, is_tolerant=is_tolerant)
+            _pull_answers(self.mirror, is_tolerant=is_tolerant)
         self._save_measured()
 
     def fetch(self, path: Path) -> None:
@@ -123,7 +137,7 @@ class BucketHome:
             BucketError: If another run committed since this one began, or the bucket cannot be written.
 
         """
-        push_answers(self.mirror)
+        _push_answers(self.mirror)
         entries = {path: self._measure(path) for path in self._local()}
         known = set() if is_complete else self.known()
         fresh = {digest: path for path, (_, digest) in entries.items() if digest not in known}
@@ -221,3 +235,195 @@ def _is_small(path: str) -> bool:
 
 def _key_of(part: TableAndPart) -> str:
     return f"tables/{part[0]}/{part[1]}.parquet"
+
+
+LEASE: Final = "LEASE"
+_LAPSES: Final = 30.0
+"""Seconds after which a lease that was not renewed belongs to nobody: its run was killed."""
+_POLL: Final = 0.5
+_HOLDER: Final = ".holder"
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def lease(mirror: Mirror, patience: float = 600, lapses: float = _LAPSES) -> Iterator[None]:
+    """Let no run on another machine write meanwhile.
+
+    Clocks of machines are not compared: a lease lapses when its tag has not changed for a time of this machine's clock.
+
+    Args:
+        mirror: The mirror, locked on this machine: so a lease of its own is one of a run that was killed.
+        patience: Seconds to wait for the run that has it.
+        lapses: Seconds after which a lease that was not renewed is taken over.
+
+    Raises:
+        SourceError: If another run still writes after `patience` seconds.
+        BucketError: If the bucket cannot be read or written.
+
+    """
+    held = _Held(mirror, _taken(mirror, patience, lapses))
+    stop = Event()
+    thread = Thread(target=held.renew, args=(stop, lapses / 3), name="sag-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        with suppress(BucketError):  # it lapses
+            held.write("")
+
+
+class _Held:
+    """A lease, and its tag."""
+
+    def __init__(self, mirror: Mirror, tag: str | None) -> None:
+        self._mirror, self._tag = mirror, tag
+
+    def renew(self, stop: Event, period: float) -> None:
+        """Replace it again and again, so that nobody takes it for one of a killed run."""
+        while not stop.wait(period):
+            with suppress(BucketError):  # tried again
+                self.write(_holder(self._mirror.folder))
+
+    def write(self, holder: str) -> None:
+        """Replace it, unless another run took it over."""
+        if self._tag is not None:
+            self._tag = write_conditional(self._mirror.files, LEASE, _lease_of(holder), self._tag)
+
+
+def _taken(mirror: Mirror, patience: float, lapses: float) -> str:
+    """Take the lease as soon as nobody has it; its tag."""
+    own, started = _holder(mirror.folder), time.monotonic()
+    seen, since, is_told = "", started, False
+    while True:
+        found = mirror.read(LEASE)
+        tag, now = "" if found is None else found[1], time.monotonic()
+        if tag != seen:
+            seen, since = tag, now
+        if found is None or _holder_in(found[0]) in ("", own) or now - since >= lapses:
+            taken = write_conditional(mirror.files, LEASE, _lease_of(own), tag or None)
+            if taken is not None:
+                return taken
+        elif now - started >= patience:
+            raise SourceError(
+                f"another run has been writing to {mirror.url} for {patience:.0f} s; `sag status` shows what is done"
+            )
+        elif not is_told:
+            _log.warning("another run writes to %s; this one waits for it", mirror.url)
+            is_told = True
+        time.sleep(_POLL)
+
+
+def _lease_of(holder: str) -> bytes:
+    return json.dumps({"holder": holder, "writer": uuid4().hex}).encode()
+
+
+def _holder_in(body: bytes) -> str:
+    """Who has a lease; nobody, if it cannot be read."""
+    with suppress(ValueError, TypeError, KeyError):
+        return str(json.loads(body)["holder"])
+    return ""
+
+
+def _holder(folder: Path) -> str:
+    """The name of this mirror, made up once."""
+    path = folder / _HOLDER
+    if not path.exists():
+        durable.write_text(path, uuid4().hex)
+    return path.read_text(encoding="ascii")
+
+
+_ANSWERS_BELOW: Final = "answers/"
+_ANSWERS_SCHEMA: Final = (
+    "create table if not exists shared (call_id text primary key) without rowid;"
+    "create table if not exists fetched (key text primary key) without rowid;"
+)
+_FIND_ANSWERS: Final = f"select {columns_of()}, digest from answers where call_id not in (select call_id from shared)"
+_KEEP_ANSWERS: Final = f"insert into answers ({columns_of()}, digest) values ({{}}) on conflict do nothing"
+
+
+def _push_answers(mirror: Mirror) -> int:
+    """Send the answers that were given on this machine and are not in the bucket yet; their number."""
+    path = mirror.folder / ANSWERS
+    if not path.is_file():
+        return 0
+    with closing(_opened(path)) as connection, _errors(path):
+        rows = connection.execute(f"{_FIND_ANSWERS} order by call_id").fetchall()
+        if not rows:
+            return 0
+        body = _packed(rows)
+        key = f"{_ANSWERS_BELOW}{blake2b(body, digest_size=12).hexdigest()}.parquet"
+        mirror.files.put(key, body)
+        with connection:
+            connection.executemany("insert or ignore into shared values (?)", [(row[0],) for row in rows])
+            connection.execute("insert or ignore into fetched values (?)", (key,))
+    return len(rows)
+
+
+def _pull_answers(mirror: Mirror, *, is_tolerant: bool = False) -> int:
+    """Store the answers that other machines sent; the number of their files.
+
+    Raises:
+        BucketError: If a file of them is damaged; with `is_tolerant`, it is deleted.
+
+    """
+    keys = [each.key for each in mirror.files.list(_ANSWERS_BELOW)]
+    path = mirror.folder / ANSWERS
+    if not keys:
+        return 0
+    AnswerCache(path).close()  # makes the file
+    with closing(_opened(path)) as connection, _errors(path):
+        known = {key for (key,) in connection.execute("select key from fetched")}
+        fresh = [key for key in keys if key not in known]
+        for key in fresh:
+            try:
+                rows = _answers_of(mirror, key)
+            except BucketError:
+                if not is_tolerant:
+                    raise
+                mirror.files.delete([key])
+                continue
+            _store_answers(connection, key, rows)
+    return len(fresh)
+
+
+def _answers_of(mirror: Mirror, key: str) -> list[tuple[object, ...]]:
+    place = mirror.folder / ".answers" / Path(key).name
+    mirror.fetch(key, place, (-1, Path(key).stem), 12)
+    try:
+        table = pq.read_table(place, partitioning=None)
+    finally:
+        place.unlink(missing_ok=True)
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def _store_answers(connection: sqlite3.Connection, key: str, rows: Sequence[tuple[object, ...]]) -> None:
+    with connection:
+        if rows:
+            connection.executemany(_KEEP_ANSWERS.format(", ".join("?" * len(rows[0]))), rows)
+        connection.executemany("insert or ignore into shared values (?)", [(row[0],) for row in rows])
+        connection.execute("insert into fetched values (?)", (key,))
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=60)
+    connection.executescript(_ANSWERS_SCHEMA)
+    return connection
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    """Name the file in an error of SQLite."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise CacheError(f"{path} cannot be used ({error}); `sag repair` keeps what can be read") from error
+
+
+def _packed(rows: Sequence[tuple[object, ...]]) -> bytes:
+    names = [*columns_of().split(", "), "digest"]
+    table = pa.table({name: [row[n] for row in rows] for n, name in enumerate(names)})
+    with BytesIO() as out:
+        pq.write_table(table, out, compression="zstd")
+        return out.getvalue()

@@ -1,22 +1,133 @@
-"""Lance tables below one folder, and the list of their files: what it does not name was left by a killed process."""
+"""Lance tables below one folder, and the list of their files: what it does not name was left by a killed process.
+
+Where vectors lie in those files is found by comparing bytes, so that nothing depends on how Lance arranges them.
+"""
 
 import json
+import mmap
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from sag_pipeline.store.lance_rows import FILE_BITS, Moved, Run, locate, moved_again, moved_rows
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Floats32, Rows64
 from sag_retrieval.release.lance_vectors import METRIC, VECTOR, matrix_of, open_database
+
+Run = tuple[int, str, int, int]
+"""Consecutive rows that lie one after another in a file: row id of the first, file, its byte, and how many."""
+Moved = tuple[int, int, int]
+"""Consecutive rows: the first id that they had, the first that they have, and how many."""
+_FILE_BITS: Final = 32
+"""The lower bits of a row id are the place in a file, the upper ones the number of the file."""
+
+
+def locate(files: Mapping[str, Path], blocks: Iterable[tuple[Rows64, Floats32]]) -> list[Run]:
+    """Find the vectors of blocks, each with the row ids, in files.
+
+    Returns:
+        Runs in the order of the rows; empty if a vector was not found as consecutive floats.
+
+    """
+    runs: list[Run] = []
+    with ExitStack() as stack:
+        maps = {name: stack.enter_context(_mapped(path)) for name, path in files.items() if path.stat().st_size}
+        for row_ids, block in blocks:
+            vectors, at = np.ascontiguousarray(block).view(np.uint32), 0
+            while at < len(vectors):
+                name, start = _find(maps, runs, vectors[at])
+                if not name:
+                    return []
+                count = min(_equal(maps[name], start, vectors[at:]), _consecutive(row_ids[at:]))
+                runs = _grown(runs, (int(row_ids[at]), name, start, count), vectors.shape[1] * 4)
+                at += count
+    return runs
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _find(maps: Mapping[str, mmap.mmap], runs: Sequence[Run], vector: npt.NDArray[np.uint32]) -> tuple[str, int]:
+    """File and byte of a vector: behind the last run, or else anywhere; no name if it is nowhere."""
+    wanted = vector.tobytes()
+    tried = [(name, 0) for name in maps]
+    if runs:
+        _, name, start, count = runs[-1]
+        tried.insert(0, (name, start + count * len(wanted)))
+    for name, start in tried:
+        place = maps[name].find(wanted, start)
+        while place % 4 and place >= 0:
+            place = maps[name].find(wanted, place + 1)
+        if place >= 0:
+            return name, place
+    return "", 0
+
+
+def _equal(held: mmap.mmap, start: int, vectors: npt.NDArray[np.uint32]) -> int:
+    """How many vectors lie one after another from a byte on."""
+    width = vectors.shape[1]
+    count = min(len(vectors), (len(held) - start) // (4 * width))
+    there = np.frombuffer(held, np.uint32, count * width, start).reshape(count, width)
+    is_same = (there == vectors[:count]).all(axis=1)
+    del there  # or the map could not be closed
+    return count if is_same.all() else int(np.argmin(is_same))
+
+
+def _consecutive(row_ids: Rows64) -> int:
+    """How many row ids at the start rise by one."""
+    steps = np.flatnonzero(np.diff(row_ids) != 1)
+    return int(steps[0]) + 1 if len(steps) else len(row_ids)
+
+
+def _grown(runs: list[Run], run: Run, width: int) -> list[Run]:
+    """Runs with one more, which lengthens the last if it continues it."""
+    if runs:
+        first, name, start, count = runs[-1]
+        if (first + count, name, start + count * width) == run[:3]:
+            return [*runs[:-1], (first, name, start, count + run[3])]
+    return [*runs, run]
+
+
+def _moved_rows(before: Rows64, now: Rows64) -> list[Moved]:
+    """Ids that rows had and have, both ascending.
+
+    Examples:
+        >>> _moved_rows(np.array([3, 4, 6]), np.array([10, 11, 12]))
+        [(3, 10, 2), (6, 12, 1)]
+
+    """
+    starts = np.flatnonzero((np.diff(before, prepend=-2) != 1) | (np.diff(now, prepend=-2) != 1))
+    counts = np.diff(np.append(starts, len(before)))
+    return list(zip(before[starts].tolist(), now[starts].tolist(), counts.tolist(), strict=True))
+
+
+def _moved_again(moved: Iterable[Moved], pieces: Sequence[Moved], files: Sequence[int]) -> list[Moved]:
+    """All ids that rows had, after rows of some files were written again; sorted, without rows that were left out."""
+    return sorted([*pieces, *(each for one in moved for each in _followed(one, pieces, files))])
+
+
+def _followed(piece: Moved, pieces: Sequence[Moved], files: Sequence[int]) -> Iterator[Moved]:
+    """Where rows that have moved before are now."""
+    had, have, count = map(int, piece)
+    if have >> _FILE_BITS not in files:
+        yield had, have, count
+        return
+    for first, now, size in pieces:
+        start, end = max(have, first), min(have + count, first + size)
+        if start < end:
+            yield had + start - have, now + start - first, end - start
+
 
 SEALED: Final = "sealed.json"
 ID: Final = "vector_id"
@@ -147,8 +258,8 @@ class LanceTables:
             return
         rows, table = self.ids(name), self.open(name)
         row_ids, kept = rows["_rowid"].to_numpy().astype(np.int64), is_kept(rows)
-        files = np.unique(row_ids[~kept] >> FILE_BITS).tolist()
-        is_affected = np.isin(row_ids >> FILE_BITS, files)
+        files = np.unique(row_ids[~kept] >> _FILE_BITS).tolist()
+        is_affected = np.isin(row_ids >> _FILE_BITS, files)
         left, staying = len(rows) - int(is_affected.sum()), row_ids[is_affected & kept]
         if not kept.any():
             self.drop(name)
@@ -158,12 +269,12 @@ class LanceTables:
         if len(staying):
             table.add(_rows_of(table, staying))
         for file in files:
-            table.delete(f"_rowid >= {file << FILE_BITS} AND _rowid < {(file + 1) << FILE_BITS}")
+            table.delete(f"_rowid >= {file << _FILE_BITS} AND _rowid < {(file + 1) << _FILE_BITS}")
         if len(staying):
             query = table.search().with_row_id(with_row_id=True).select([ID]).offset(left).limit(len(staying))
             now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64)
-        gone = {run[1] for run in before.runs if run[0] >> FILE_BITS in files}
-        moved = moved_again(before.moved, moved_rows(staying, now), files)
+        gone = {run[1] for run in before.runs if run[0] >> _FILE_BITS in files}
+        moved = _moved_again(before.moved, _moved_rows(staying, now), files)
         seen = replace(before, rows=left, runs=[run for run in before.runs if run[1] not in gone], moved=moved)
         self._seal(name, seen, table, {self.folder / before.folder / file for file in gone})
 

@@ -9,8 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from sag_pipeline.store.bucket import BucketHome, bucket_home, refreshed
-from sag_pipeline.store.lease import lease
+from sag_pipeline.store.bucket import BucketHome, bucket_home, lease, refreshed
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import DocumentRows, Parts, of_documents, reading
 from sag_pipeline.store.step_batch import Made, Output, StepResult, made_of

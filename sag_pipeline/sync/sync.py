@@ -14,8 +14,7 @@ from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_pipeline.sync.bounded import refusal_of
-from sag_pipeline.sync.readers import ReadDocument, Readers
+from sag_pipeline.sync.bounded import ReadDocument, Readers, refusal_of
 from sag_pipeline.sync.rows import StagedRows
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import Bounds, check_options

@@ -15,7 +15,7 @@ from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.notebook import readable
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import take_rows
+from sag_retrieval.release.mapped_arrays import take_rows
 
 _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "documents": ("document_id", "source", "title", "language", "metadata"),

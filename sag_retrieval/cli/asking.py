@@ -1,18 +1,24 @@
-"""The commands that query a release: search, ask, evaluate."""
+"""The commands that query a release: search, retrieve, ask, evaluate; the latter two also by a file of a pipeline."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 import click
+from click.core import ParameterSource
+from rich.markup import escape
+from rich.table import Table
 
 from sag_retrieval.cli.choices import (
     METHOD_NAMES,
     MODE_NAMES,
     WrongCall,
     ask_settings,
+    checked_call,
     of_release,
     search_settings,
     where_of,
@@ -24,26 +30,116 @@ from sag_retrieval.cli.choices import (
     with_sql,
     with_where,
 )
-from sag_retrieval.cli.pipelines import ask_by_pipeline, evaluate_by_pipeline, with_pipeline
 from sag_retrieval.cli.printing import (
     Terminal,
     as_json,
     complain,
+    print_below,
     print_json,
     show_answer,
     show_answers,
     show_evaluation,
     show_progress,
     show_result,
+    show_steps,
 )
-from sag_retrieval.core.errors import QueryError, SourceError
+from sag_retrieval.core.errors import QueryError, RecordError, SourceError
+from sag_retrieval.core.options import build_options, parse_settings
+from sag_retrieval.notebook import snippet
 
 if TYPE_CHECKING:
     from sag_retrieval.api import Release
     from sag_retrieval.ask.answer import Answer
     from sag_retrieval.ask.options import Mode
     from sag_retrieval.evaluation.questions import Question
+    from sag_retrieval.pipelines import PipelineEvaluation, PipelineFile
     from sag_retrieval.search.result import SearchResult
+
+_STAGES: Final = ("retrieval", "reranking", "refining")
+_WITH_PIPELINE: Final = {"pipeline", "query", "questions", "release_id", "is_json", "ks"}
+"""Parameters that mean something beside `--pipeline`."""
+_SHOWN = 5
+
+_with_pipeline = click.option(
+    "--pipeline",
+    metavar="FILE",
+    help="Run the stages of a YAML file, which says how to search and answer; see `sag settings --options pipeline`.",
+)
+
+
+def _ask_by_pipeline(path: str, query: str, *, release_id: str | None, is_json: bool) -> None:
+    """Print the answer of a pipeline, its best documents and the seconds of its stages; as JSON the whole record."""
+    from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
+
+    pipeline = _pipeline(path)
+    with open_release(release=release_id) as release:
+        record = release.run(pipeline, query)
+    print_json(record) if is_json else _show_record(Terminal(), record)
+
+
+def _evaluate_by_pipeline(
+    path: str, questions: Path, *, ks: Sequence[int], release_id: str | None, is_json: bool
+) -> None:
+    """Print the measures of a pipeline over questions."""
+    from sag_retrieval import open_release  # noqa: PLC0415
+    from sag_retrieval.evaluation.questions import read_questions  # noqa: PLC0415
+    from sag_retrieval.pipelines import evaluate_pipeline  # noqa: PLC0415
+
+    pipeline = _pipeline(path)
+    asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
+    with open_release(release=release_id) as release:
+        run = partial(release.run, pipeline)
+        found = evaluate_pipeline(run, asked, measures=pipeline.measures, ks=ks, name=path)
+    print_json(found.to_dict()) if is_json else _show_measures(Terminal(), found)
+
+
+def _show_record(console: Terminal, record: Mapping[str, Any]) -> None:
+    """What was generated, the best documents, and how many documents each stage left in how many seconds."""
+    from sag_retrieval.rag import items_of  # noqa: PLC0415
+
+    if "generated" in record:
+        console.print(escape(str(record["generated"])), highlight=False)
+    for number, item in enumerate(items_of(record)[:_SHOWN], start=1):
+        metadata = item.get("metadata") or {}
+        place = f"{metadata.get('document_id', '')} {metadata.get('start', '')}–{metadata.get('end', '')}".strip(" –")
+        console.print(f"  [bold]\\[{number}][/bold] [dim]{escape(place)}[/dim]", highlight=False)
+        console.print(f"      {escape(snippet(item['text']))}", highlight=False)
+    counts = [f"{stage} {len(record[f'{stage}_docs'])}" for stage in _STAGES if f"{stage}_docs" in record]
+    seconds = sum(float(record.get(f"{stage}_time", 0.0)) for stage in (*_STAGES, "generation"))
+    console.print(f"[dim]{', '.join(counts)} documents in {seconds * 1000:.0f} ms[/dim]", highlight=False)
+
+
+def _show_measures(console: Terminal, found: "PipelineEvaluation") -> None:
+    """One row per score: its mean, the 95 % interval, and the number of questions that have it."""
+    table = Table("measure", "mean", "95 % interval", "questions", box=None)
+    counts = found.to_dict()["counts"]
+    for name in found.names:
+        score = found.score(name)
+        table.add_row(name, f"{score.mean:.4f}", f"{score.low:.4f} to {score.high:.4f}", str(counts[name]))
+    console.print(table)
+    console.print(f"[dim]{len(found.outcomes)} questions by {escape(found.pipeline)}[/dim]", highlight=False)
+
+
+def _pipeline(path: str) -> "PipelineFile":
+    """The pipeline of a file, read before a release is opened.
+
+    Raises:
+        WrongCall: If the file is no pipeline, or an option is given whose place the file takes.
+
+    """
+    from sag_retrieval.pipelines import load_pipeline  # noqa: PLC0415
+
+    context = click.get_current_context()
+    besides = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in _WITH_PIPELINE
+        and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    ]
+    if besides:
+        raise WrongCall(f"{path} says how to search and answer; write {', '.join(besides)} into it, or leave it out")
+    with checked_call():
+        return load_pipeline(path)
 
 
 @click.command()
@@ -142,7 +238,7 @@ sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 @with_sql
 @with_where
 @with_segments
-@with_pipeline
+@_with_pipeline
 @of_release
 @as_json
 def ask(  # noqa: PLR0913  one argument per option
@@ -164,7 +260,7 @@ def ask(  # noqa: PLR0913  one argument per option
     from sag_retrieval import open_release  # noqa: PLC0415
 
     if pipeline is not None:
-        ask_by_pipeline(pipeline, query, release_id=release_id, is_json=is_json)
+        _ask_by_pipeline(pipeline, query, release_id=release_id, is_json=is_json)
         return
     where, chosen = where_of(conditions), ask_settings(pairs, method, budgets, segments)
     console = Terminal(stderr=is_json)
@@ -195,7 +291,7 @@ def ask(  # noqa: PLR0913  one argument per option
 @click.option("--against", type=METHOD_NAMES, help="Also show the paired difference to this method.")
 @click.option("--answers", "mode", type=MODE_NAMES, help="Score answers of this mode.")
 @click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
-@with_pipeline
+@_with_pipeline
 @of_release
 @as_json
 def evaluate(  # noqa: PLR0913  one argument per option
@@ -234,7 +330,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
     if pipeline is not None:
-        evaluate_by_pipeline(pipeline, questions, ks=_cuts(ks), release_id=release_id, is_json=is_json)
+        _evaluate_by_pipeline(pipeline, questions, ks=_cuts(ks), release_id=release_id, is_json=is_json)
         return
     cuts, where = _cuts(ks), where_of(conditions)
     asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
@@ -296,3 +392,104 @@ def _cuts(ks: str) -> list[int]:
         return [int(k) for k in ks.split(",")]
     except ValueError:
         raise QueryError(f"--k {ks!r} is not a list of whole numbers such as 2,5,10") from None
+
+
+_TIERS = {"category": "Categories", "item": "Events", "resource": "Documents"}
+
+
+@click.command()
+@click.argument("query", required=False)
+@click.option(
+    "--messages",
+    type=click.File(encoding="utf-8"),
+    help='The conversation, a JSON list of {"role", "content"}; `-` reads it from standard input.',
+)
+@click.option("--method", type=click.Choice(["rag", "llm"]), help="Who chooses rows: vectors, or the language model.")
+@click.option(
+    "--categories", metavar="SOURCE", help="`communities`, or `key:TYPE` for one category per key, as key:person."
+)
+@with_sql
+@with_where
+@with_set("tiers")
+@of_release
+@click.option("--explain", is_flag=True, help="Also show each step: its query, what it found or decided.")
+@as_json
+def retrieve(  # noqa: PLR0913  one argument per option
+    *,
+    query: str | None,
+    messages: IO[str] | None,
+    method: Literal["rag", "llm"] | None,
+    categories: str | None,
+    sql: str | None,
+    conditions: tuple[str, ...],
+    pairs: tuple[str, ...],
+    release_id: str | None,
+    explain: bool,
+    is_json: bool,
+) -> None:
+    """Find categories, events and documents in turn, until they suffice, for QUERY or the end of a conversation.
+
+    With both, QUERY is the next question of the conversation.
+
+    \b
+    sag retrieve "Who supplies the sensors of the Heron buoy?"
+    sag retrieve "它由哪家公司制造？" --messages talk.json
+    sag retrieve "fines" --categories key:organisation --where date__gte=2020
+    sag retrieve "fines" --set item.top_k=20 --set resource.enabled=false --explain
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
+
+    if query is None and messages is None:
+        raise click.UsageError("give QUERY, or a conversation with --messages")
+    where = where_of(conditions)
+    named = {"categories": categories} if categories else {}
+    with checked_call():
+        options = build_options(TiersOptions, {**parse_settings(pairs, "tiers"), **named}, what="tiers")
+    turns = [*(_turns(messages) if messages else []), *([query] if query is not None else [])]
+    with open_release(release=release_id) as release:
+        found = release.retrieve(turns, sql=sql, where=where, method=method, options=options)
+    if method == "llm" and found.method != method:
+        complain("no language model is set, vectors chose the rows; SAG_CHAT_MODEL names one", kind="Warning")
+    print_json(found.to_dict()) if is_json else _show(Terminal(), found, explain=explain)
+
+
+def _turns(messages: IO[str]) -> list[Any]:
+    """The conversation of a file: a list of messages, or an object that has it as `messages`.
+
+    Raises:
+        QueryError: If the file is not text or not JSON.
+        RecordError: If it holds something else.
+
+    """
+    try:
+        read = json.load(messages)
+    except (ValueError, RecursionError) as error:
+        raise QueryError(f"--messages {messages.name} is not JSON: {error}") from error
+    found = read.get("messages") if isinstance(read, dict) else read
+    if not isinstance(found, list):
+        raise RecordError(f'--messages {messages.name} holds no list of {{"role": …, "content": …}}')
+    return found
+
+
+def _show(console: Terminal, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a TiersResult
+    """The rows by tier; with `explain` the steps that found them."""
+    if found.rewritten_query != found.query:
+        console.print(f"[dim]searched as[/dim] {escape(found.rewritten_query)}", highlight=False)
+    if not found.needs_retrieval:
+        console.print("nothing has to be looked up for this")
+    for tier, rows in zip(_TIERS, (found.categories, found.items, found.resources), strict=True):
+        if rows:
+            console.print(f"[bold]{_TIERS[tier]}[/bold]")
+        for row in rows:
+            score = "" if row.score is None else f"{row.score:.2f} "
+            place = " ".join(filter(None, (row.document_id, row.date, f"{row.size} events" if row.size else "")))
+            console.print(
+                f"  {row.rank} [dim]{score}[/dim][bold]{escape(row.title)}[/bold] [dim]{escape(place)}[/dim]",
+                highlight=False,
+            )
+            print_below(console, snippet(row.text, row.title), indent=4)
+    if explain:
+        titles = {row.row_id: row.text if row.tier == "item" else row.title for row in found.rows}
+        show_steps(console, [asdict(step) for step in found.steps], titles, found.stopped_at)
+    console.print(f"[dim]{len(found.rows)} rows by {found.method} from {escape(found.release)}[/dim]", highlight=False)

@@ -130,7 +130,7 @@ def _segments() -> object:
 
 
 def _pipeline() -> object:
-    from sag_retrieval.pipelines.catalogue import PipelineStages  # noqa: PLC0415
+    from sag_retrieval.pipelines import PipelineStages  # noqa: PLC0415
 
     return PipelineStages.bound()
 

@@ -1,13 +1,15 @@
 """Detect communities with Leiden or Louvain, level by level."""
 
+import random
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
 import igraph
 import numpy as np
 
-from sag_retrieval.clusters.edges import Edges, weigh_edges
 from sag_retrieval.clusters.events import EventTable, Flags, Floats, Rows
 from sag_retrieval.clusters.groups import (
     TIES_KEPT,
@@ -21,8 +23,47 @@ from sag_retrieval.clusters.groups import (
     members_of,
     sum_by,
 )
-from sag_retrieval.clusters.leiden import group_sizes, seeded
 from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.clusters.similarity import Edges, weigh_edges
+
+_one_at_a_time = threading.Lock()  # igraph has one random number generator for the whole process
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Give igraph its own seeded generator; Python's shared one is neither read nor changed."""
+    with _one_at_a_time:
+        igraph.set_random_number_generator(random.Random(seed))  # noqa: S311  repeatable, not secret
+        try:
+            yield
+        finally:
+            igraph.set_random_number_generator(random)
+
+
+def group_sizes(sizes: Rows, ties: tuple[Rows, Rows, Floats], options: ClusterOptions, resolution: float) -> Rows:
+    """The group of every node by the constant Potts model on nodes that stand for several events.
+
+    Joining two nodes of `m` and `n` events pays where the weight between them exceeds `resolution · m · n`.
+
+    Args:
+        sizes: Events of each node.
+        ties: Pairs of nodes, each once, and the weight between them.
+        options: Rounds and seed.
+        resolution: Of the level.
+
+    """
+    low, high, weight = ties
+    graph = igraph.Graph(n=len(sizes), edges=np.column_stack([low, high]).astype(np.int64))
+    with seeded(options.seed):
+        found = graph.community_leiden(
+            "CPM",
+            weights=weight.tolist(),
+            node_weights=sizes.tolist(),
+            resolution=resolution,
+            n_iterations=options.iterations,
+        )
+    return np.asarray(found.membership, dtype=np.int32)
+
 
 Pairs = tuple[Rows, Rows, Floats]
 """Rows of two nodes each, and the strength of their tie."""
@@ -162,14 +203,14 @@ def build_communities(
 
 
 def _levels(events: EventTable, edges: Edges, options: ClusterOptions) -> list[Rows]:
-    finest = group_by_key_type(events, options.key_types[0]) if options.method == "key-type" else None
+    finest = _group_by_key_type(events, options.key_types[0]) if options.method == "key-type" else None
     groups = [partition(edges, options) if finest is None else finest]
     for level in range(1, options.levels):
         groups.append(coarser(edges, groups[-1], options, level))
     return groups
 
 
-def group_by_key_type(events: EventTable, key_type: str) -> Rows:
+def _group_by_key_type(events: EventTable, key_type: str) -> Rows:
     """Each event with the key of this type that most events carry; an event without one is a group alone.
 
     Source:

@@ -16,7 +16,7 @@ from sag_retrieval.language.places import place_name, places_within
 from sag_retrieval.language.words import is_cjk
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import take_rows
+from sag_retrieval.release.mapped_arrays import take_rows
 
 FORECAST = "is_forecast"
 """Type of the boolean key of events that tell of a plan or forecast."""

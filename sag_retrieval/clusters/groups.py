@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sag_retrieval.clusters.edges import Edges
 from sag_retrieval.clusters.events import Floats, Rows
-from sag_retrieval.clusters.similarity import Normal
+from sag_retrieval.clusters.similarity import Edges, Normal
 from sag_retrieval.core.records import make_id
 
 TIES_KEPT = 6

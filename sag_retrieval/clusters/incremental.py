@@ -1,6 +1,6 @@
 """Communities of an earlier release carried over to a changed one: gone events leave, new ones join by their ties."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -8,13 +8,246 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import csr_array, issparse
 
 from sag_retrieval.clusters.events import Flags, Floats, Rows
 from sag_retrieval.clusters.groups import sum_by
-from sag_retrieval.clusters.local_moving import NewTies, settle, ties_of
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.clusters.similarity import Normal
+from sag_retrieval.clusters.similarity import Normal, cosines, nearest, places, tying
 from sag_retrieval.release.arrays import Index
+
+_LIKELY, _MEMBERS = 2, 12
+"""Communities whose most typical event is nearest to a new event, and how many of their events are paired with it."""
+_AT_ONCE: Final = 1_000
+"""New events whose pairs are held in memory at a time."""
+
+
+Pair = tuple[Rows, Rows]
+"""Places of new events, and event rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTies:
+    """The strongest ties of new events, ordered by them: place of the event among the new ones, other row, strength."""
+
+    place: Rows
+    other: Rows
+    strength: Floats
+
+
+def _ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: ClusterOptions, normal: Normal) -> NewTies:
+    """The strongest ties of some events with all others, weighed as `weigh_edges` weighs pairs.
+
+    Proposed are the events that share a key which is not too common, and typical events of the communities nearest in
+    meaning.
+
+    Args:
+        index: The release that has the events.
+        fresh: Their rows.
+        typical: Event rows of each community, the most typical first.
+        options: How pairs are weighed.
+        normal: What the shared weight of the other ties was normalised by.
+
+    Source:
+        docs/algorithm.md §reports.13.
+
+    """
+    if not len(fresh):
+        return NewTies(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+    weigher = _Weigher.of(index, options, normal)
+    leading = [rows for rows in typical if len(rows) > 1] if options.alpha < 1 else []
+    count = options.neighbours_by_meaning if options.alpha < 1 else 0
+    place, near = nearest(index.arrays.vectors["events"].take(fresh), count, options.seed)
+    parts = []
+    for start in range(0, len(fresh), _AT_ONCE):
+        block = fresh[start : start + _AT_ONCE]
+        own = slice(*np.searchsorted(place, [start, start + len(block)]))
+        pairs = [(place[own] - np.int32(start), fresh[near[own]]), *_near(index, block, leading)]
+        parts.append(_strongest_ties(index, block, start, weigher, _nearest(index, block, pairs, count)))
+    return NewTies(
+        np.concatenate([part.place for part in parts]),
+        np.concatenate([part.other for part in parts]),
+        np.concatenate([part.strength for part in parts]),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weigher:
+    """What weighs a pair of rows: keys that tie, the idf of each, and which are too common to propose pairs."""
+
+    index: Index
+    options: ClusterOptions
+    normal: Normal
+    idf: Floats
+    is_common: Flags
+
+    @classmethod
+    def of(cls, index: Index, options: ClusterOptions, normal: Normal) -> "_Weigher":
+        count = index.arrays.key_events.sizes()
+        can_tie = _tying(index, options) & (count > 0)
+        idf = np.log(index.arrays.event_count / np.maximum(count, 1)) if options.use_idf else np.ones(len(count))
+        return cls(index, options, normal, np.where(can_tie, idf, 0.0), count > options.common_key_limit)
+
+    def carried(self, rows: Rows) -> csr_array:
+        """Shape (rows, keys): the idf of each key that a row carries."""
+        lists = self.index.arrays.event_keys
+        owner, place = lists.gather(rows)
+        key = lists.items[place]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(rows)))])
+        return csr_array((self.idf[key], key, starts), shape=(len(rows), len(self.idf)))
+
+    def strengths(self, fresh: Rows, place: Rows, other: Rows) -> Floats:
+        """Strength of each pair above the background; below 0 where its weight is under the threshold."""
+        rows, number = np.unique(other, return_inverse=True)
+        mine, theirs = self.carried(fresh), self.carried(rows)
+        theirs.data = (theirs.data != 0).astype(np.float64)
+        shared = np.asarray(mine[place].multiply(theirs[number]).sum(axis=1)).reshape(-1)
+        weight = self.options.alpha * self.normal(shared)
+        if self.options.alpha < 1:
+            weight += (1 - self.options.alpha) * _cosines(self.index, fresh, place, other)
+        background = self.options.alpha * float(self.normal(np.zeros(1))[0])
+        return np.where(weight > self.options.threshold, weight - background, -1.0)
+
+
+def _cosines(index: Index, fresh: Rows, place: Rows, other: Rows) -> Floats:
+    """Cosines of new events, by their place, with other rows."""
+    rows, number = np.unique(np.concatenate([fresh[place], other]), return_inverse=True)
+    return cosines(index.arrays.vectors["events"].take(rows.astype(np.int32)), *np.split(number.astype(np.int32), 2))
+
+
+def _tying(index: Index, options: ClusterOptions) -> Flags:
+    """Whether each key ties events as in a grouping of all: no flag, of a type that the options choose, telling."""
+    keys = index.rows["keys"]
+    types = keys["key_type"]
+    chosen = np.asarray(keys["value_bool"].is_null().to_numpy(), np.bool_)
+    chosen &= tying(
+        keys["value_string"].to_pylist(), index.arrays.key_events.sizes(), index.arrays.event_count, options
+    )
+    if options.key_types:
+        chosen &= np.asarray(pc.is_in(types, pa.array(options.key_types)).to_numpy(), np.bool_)
+    return chosen & ~np.asarray(pc.is_in(types, pa.array(options.without_key_types, pa.string())).to_numpy(), np.bool_)
+
+
+def _strongest_ties(index: Index, fresh: Rows, start: int, weigher: _Weigher, near: Pair) -> NewTies:
+    place, other = _proposed(index, fresh, weigher, near)
+    strength = weigher.strengths(fresh, place, other)
+    kept = np.flatnonzero(strength > 0)
+    kept = kept[_best(place[kept], strength[kept], weigher.options.strongest)]
+    return NewTies(place[kept] + np.int32(start), other[kept], strength[kept])
+
+
+def _best(place: Rows, value: Floats, count: int) -> npt.NDArray[np.intp]:
+    """Positions of the `count` highest values of each place, ordered by place; equal ones by position."""
+    order = np.lexsort((-value, place))
+    return order[places(place[order]) < count]
+
+
+def _proposed(index: Index, fresh: Rows, weigher: _Weigher, near: Pair) -> Pair:
+    """Pairs of a new event, by its place, and another event's row, each once."""
+    owner, position = index.arrays.event_keys.gather(fresh)
+    key = index.arrays.event_keys.items[position]
+    tying = (weigher.idf[key] > 0) & ~weigher.is_common[key]
+    source, position = index.arrays.key_events.gather(key[tying])
+    place, other = owner[tying][source], index.arrays.key_events.items[position]
+    place, other = (np.concatenate(side) for side in zip((place, other), near, strict=True))
+    return _once(fresh, place, other, index=index)
+
+
+def _once(fresh: Rows, place: Rows, other: Rows, *, index: Index) -> Pair:
+    """Each pair once, without those of an event and itself, ordered."""
+    apart = fresh[place] != other
+    code = np.sort(place[apart].astype(np.int64) * index.arrays.event_count + other[apart])
+    code = code[np.diff(code, prepend=-1) > 0]  # `np.unique` makes a hash table first, for ten times as long
+    place, other = np.divmod(code, index.arrays.event_count)
+    return place.astype(np.int32), other.astype(np.int32)
+
+
+def _near(index: Index, fresh: Rows, leading: Sequence[Rows]) -> Iterator[Pair]:
+    """Each new event with the most typical events of the communities whose first one is nearest to it."""
+    if not leading:
+        return
+    vectors = index.arrays.vectors["events"]
+    first = vectors.take(np.array([rows[0] for rows in leading], np.int32))
+    product = vectors.take(fresh) @ first.T
+    likeness = np.asarray(product.toarray() if issparse(product) else product, np.float32)
+    for _ in range(min(_LIKELY, len(leading))):
+        best = likeness.argmax(axis=1)
+        members = [leading[number][:_MEMBERS] for number in best.tolist()]
+        yield np.repeat(np.arange(len(fresh), dtype=np.int32), [len(rows) for rows in members]), np.concatenate(members)
+        likeness[np.arange(len(fresh)), best] = -np.inf
+
+
+def _nearest(index: Index, fresh: Rows, pairs: Sequence[Pair], count: int) -> Pair:
+    """Of some pairs, those with the `count` nearest of each new event: more would crowd out those that share keys."""
+    both = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    place, other = _once(fresh, *both, index=index)
+    chosen = _best(place, _cosines(index, fresh, place, other), count)
+    return place[chosen], other[chosen]
+
+
+def settle(nodes: Sequence[Rows], ties: NewTies, group: Rows, count: int, options: ClusterOptions, level: int) -> Rows:
+    """The community of each event row, with those of the nodes: one that is there, or a new one, numbered on.
+
+    Leiden runs on the nodes and on the communities that they have ties with, each one node of its size. Ties between
+    communities are left out, so none of them splits; where a group holds two, its nodes go to the one that they have
+    stronger ties with.
+
+    Args:
+        nodes: Rows of the new events that move as one.
+        ties: Their ties, by the place of the node.
+        group: Community of each event row before; -1 for those of the nodes.
+        count: Number of communities before.
+        options: Rounds, seed and resolution.
+        level: 0 for the finest.
+
+    Source:
+        docs/algorithm.md §reports.13.
+
+    """
+    from sag_retrieval.clusters.clustering import group_sizes  # noqa: PLC0415  loads the graph library
+
+    found = group.copy()
+    if not nodes:
+        return found
+    node_of = np.full(len(group), -1, np.int32)
+    node_of[np.concatenate(nodes)] = np.repeat(np.arange(len(nodes), dtype=np.int32), [len(rows) for rows in nodes])
+    known = np.unique(group[ties.other][group[ties.other] >= 0])
+    other = np.where(
+        group[ties.other] >= 0, len(nodes) + np.searchsorted(known, group[ties.other]), node_of[ties.other]
+    )
+    apart = (other >= 0) & (other != ties.place)
+    pairs = _summed(ties.place[apart], other[apart].astype(np.int32), ties.strength[apart], len(nodes))
+    sizes = np.concatenate([[len(rows) for rows in nodes], np.bincount(group[group >= 0], minlength=count)[known]])
+    resolution = options.resolution_for(len(group)) * options.level_ratio**level
+    number = _numbered(group_sizes(sizes.astype(np.int32), pairs, options, resolution), len(nodes), pairs, known, count)
+    found[np.concatenate(nodes)] = np.repeat(number, [len(rows) for rows in nodes])
+    return found
+
+
+def _summed(one: Rows, other: Rows, strength: Floats, nodes: int) -> tuple[Rows, Rows, Floats]:
+    """Pairs once with their strength: sums of ties with a community; a tie of two nodes may be told by both of them."""
+    width = np.int64(max(int(other.max(initial=0)), nodes) + 1)
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    code, number = np.unique(low * width + high, return_inverse=True)
+    summed = np.bincount(number, weights=strength, minlength=len(code)).astype(np.float64)
+    both = np.bincount(number[one > other], minlength=len(code)) > 0
+    summed[both & (np.bincount(number, minlength=len(code)) > 1)] /= 2
+    return (code // width).astype(np.int32), (code % width).astype(np.int32), summed
+
+
+def _numbered(group: Rows, nodes: int, pairs: tuple[Rows, Rows, Floats], known: Rows, count: int) -> Rows:
+    """The community of each node: that in its group with the strongest ties to the group, or a new one."""
+    low, high, strength = pairs
+    inside = (group[low] == group[high]) & (high >= nodes)
+    tied = np.bincount(high[inside] - nodes, weights=strength[inside], minlength=len(known))
+    order = np.lexsort((np.arange(len(known)), -tied, group[nodes:]))
+    first = order[places(group[nodes:][order]) == 0]
+    of_group = np.full(int(group.max(initial=-1)) + 1, -1, np.int32)
+    of_group[group[nodes:][first]] = known[first]
+    alone = np.unique(group[:nodes][of_group[group[:nodes]] < 0])
+    of_group[alone] = count + np.arange(len(alone), dtype=np.int32)
+    return of_group[group[:nodes]]
+
 
 Tables = Mapping[str, pa.Table]
 DRIFT: Final = 0.2
@@ -96,7 +329,7 @@ def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Groupe
     if grouped.moved + moved > DRIFT * grouped.events:
         return None
     typical = [rows for rows, _ in levels[0].members()]
-    ties = ties_of(index, fresh, typical, options, grouped.normal)
+    ties = _ties_of(index, fresh, typical, options, grouped.normal)
     nodes, tied, changes = list(fresh[:, None]), ties, list[LevelChange]()
     for number, level in enumerate(levels):
         if number:

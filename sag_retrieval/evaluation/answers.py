@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,6 @@ from sag_retrieval.ask.cited import without_markers
 from sag_retrieval.core.errors import QueryError, SettingsError
 from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation import metrics
-from sag_retrieval.evaluation.metrics import has_all_at, recall_at
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.runner import KS, Interval, bootstrap
 from sag_retrieval.models.protocols import Embedder
@@ -156,6 +155,51 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
+class ScoredOutcome(Protocol):
+    """A question's outcome with its scores."""
+
+    @property
+    def scores(self) -> Mapping[str, float]:
+        """Those that the question has, by name."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of `per_question`."""
+        ...
+
+
+OutcomeT = TypeVar("OutcomeT", bound=ScoredOutcome)
+
+
+class ScoredOutcomes(Convertible, Generic[OutcomeT]):
+    """Scores of every question. A mean is over the questions that have the score."""
+
+    __slots__ = ()
+    outcomes: tuple[OutcomeT, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every score that a question has, in the order of the measures."""
+        return tuple(dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores))
+
+    def score(self, name: str) -> Interval:
+        """Mean of a score with its interval."""
+        return bootstrap([o.scores[name] for o in self.outcomes if name in o.scores])
+
+    def _means(self) -> dict[str, Any]:
+        """Each mean by the name of its score, and the intervals of all."""
+        scores = {name: self.score(name) for name in self.names}
+        means: dict[str, Any] = {name: interval.mean for name, interval in scores.items()}
+        return means | {"intervals": {name: [interval.low, interval.high] for name, interval in scores.items()}}
+
+    def _table(self, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+        """One row for each question: some values of its outcome, and each score as a column."""
+        rows = [
+            outcome.to_dict() | {name: outcome.scores.get(name) for name in self.names} for outcome in self.outcomes
+        ]
+        return pa.Table.from_pylist(rows, schema=pa.schema({**kinds, **dict.fromkeys(self.names, pa.float64())}))
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
     """What a mode answered, with its scores where right answers or gold documents are known."""
@@ -182,40 +226,30 @@ class AnswerOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswersEvaluation(Convertible):
+class AnswersEvaluation(ScoredOutcomes[AnswerOutcome]):
     """A mode's outcome for every question."""
 
     mode: str
     outcomes: tuple[AnswerOutcome, ...]
-
-    def score(self, name: str) -> Interval:
-        """Mean of a score over the questions that have it."""
-        return bootstrap([o.scores[name] for o in self.outcomes if name in o.scores])
 
     def __repr__(self) -> str:
         return f"AnswersEvaluation({self.mode}, {len(self.outcomes)} questions)"
 
     def to_arrow(self) -> pa.Table:
         """One row for each question: its answer, tokens and seconds, and each score as a column."""
-        names = dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores)
-        told = [outcome.to_dict() for outcome in self.outcomes]
-        rows = [each | {name: each["scores"].get(name) for name in names} for each in told]
         text, whole, number = pa.string(), pa.int64(), pa.float64()
         kinds = {"id": text, "question": text, "answers": pa.list_(text), "answer": text, "is_found": pa.bool_()}
         kinds |= {"documents": pa.list_(text), "calls": whole, "tokens": whole, "seconds": number}
-        return pa.Table.from_pylist(rows, schema=pa.schema(kinds | dict.fromkeys(names, number)))
+        return self._table(kinds)
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values, every mean with its interval: what `--answers --json` prints."""
-        names = dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores)
-        scores = {name: self.score(name) for name in names}
         usages = [outcome.answer.usage for outcome in self.outcomes]
         seconds = [outcome.answer.seconds for outcome in self.outcomes]
         return {
             "mode": self.mode,
             "questions": len(self.outcomes),
-            **{name: interval.mean for name, interval in scores.items()},
-            "intervals": {name: [interval.low, interval.high] for name, interval in scores.items()},
+            **self._means(),
             "found": _mean([outcome.answer.is_found for outcome in self.outcomes]),
             "calls_per_question": _mean([usage.calls for usage in usages]),
             "tokens_per_question": _mean([usage.input_tokens + usage.output_tokens for usage in usages]),
@@ -254,9 +288,7 @@ def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> AnswerOut
         scores |= {name: value for score in ANSWER_SCORES.values() for name, value in score(record).items()}
         context = "\n".join(hit.text for hit in answer.hits)
         scores["retrieval_recall"] = metrics.best(metrics.context_recall, context, question.answers)
-    if question.gold_documents:
-        scores |= {f"recall@{k}": recall_at(answer.documents, question.gold_documents, k) for k in ks}
-        scores |= {f"all_gold@{k}": has_all_at(answer.documents, question.gold_documents, k) for k in ks}
+    scores |= metrics.recall_scores(answer.documents, question.gold_documents, ks)
     scores["refused" if question.is_unanswerable else "answered"] = float(answer.is_found != question.is_unanswerable)
     return AnswerOutcome(question, answer, scores)
 

@@ -172,6 +172,14 @@ def has_all_at(documents: Iterable[str], gold: Iterable[str], k: int) -> float:
     return float(set(gold) <= set(distinct(documents)[:k]))
 
 
+def recall_scores(documents: Sequence[str], gold: Sequence[str], ks: Iterable[int]) -> dict[str, float]:
+    """`recall@k` and `all_gold@k` for each k; nothing without gold documents."""
+    if not gold:
+        return {}
+    shares = {f"recall@{k}": recall_at(documents, gold, k) for k in ks}
+    return shares | {f"all_gold@{k}": has_all_at(documents, gold, k) for k in ks}
+
+
 def evidence_coverage(texts: Sequence[str], evidence: Sequence[str | Sequence[str]], characters: int) -> float:
     """Share of evidence sentences within the first `characters` returned characters.
 

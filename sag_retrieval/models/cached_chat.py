@@ -3,21 +3,55 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
-from sag_retrieval.models.answer_cache import AnswerCache, Answered, call_id
+from sag_retrieval.core.settings import Settings
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, call_id
 from sag_retrieval.models.batching import BatchLimits, RequestGroup, batch_parts
-from sag_retrieval.models.call_costs import Call, cost_of
 from sag_retrieval.models.calls import give_up, in_order
+from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Prices, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One row of the table `calls` (`sag_retrieval/release/schema.py`), and how many requests it took."""
+
+    call_id: str
+    document_id: str
+    step: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    is_cached: bool
+    cost: float | None
+    requests: int = 1
+    """0 for an answer that came with the request of another one."""
+
+
+def cost_of(calls: Sequence[Call]) -> dict[str, float]:
+    """Calls, tokens and money of a step, for its metadata."""
+    paid = [call for call in calls if not call.is_cached]
+    return {
+        "calls": sum(call.requests for call in paid),
+        "cached_calls": len(calls) - len(paid),
+        "input_tokens": sum(call.input_tokens for call in paid),
+        "output_tokens": sum(call.output_tokens for call in paid),
+        "cost": round(sum(call.cost or 0.0 for call in paid), 6),
+    }
+
+
 _CONCURRENCY = 16
 WINDOW = 32
 """Requests read ahead of the answers returned, per concurrent call."""
-LAST_SECONDS = 3.0
+_LAST_SECONDS = 3.0
 """What running calls get to end when the process is asked to end: Docker waits ten seconds for all of it."""
 
 
@@ -160,7 +194,7 @@ class CachedChat:
             raise
         except BaseException:  # Ctrl-C or SIGTERM, also as Dagster raises them: who sent it waits for the process
             ended.set()
-            give_up(LAST_SECONDS)
+            give_up(_LAST_SECONDS)
             raise
         finally:
             threads.shutdown(cancel_futures=True)
@@ -264,3 +298,23 @@ class CachedChat:
         )
         with self._lock:
             self._calls.append(call)
+
+
+@contextmanager
+def open_cached_chat(
+    settings: Settings, options: ChatOptions | None = None, limits: BatchLimits | None = None
+) -> Iterator[CachedChat | None]:
+    """The language model that the settings name, with the cache of the home; None for `offline`.
+
+    Raises:
+        SettingsError: If the name is unknown.
+        PluginError: If the package that adds it cannot be used.
+        CacheError: If the file of answers cannot be used.
+
+    """
+    chat = open_chat(settings, options)
+    if chat is None:
+        yield None
+        return
+    with AnswerCache(Path(settings.home) / ANSWERS) as cache:
+        yield CachedChat(chat, cache, limits=limits)

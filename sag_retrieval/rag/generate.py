@@ -16,8 +16,18 @@ from sag_retrieval.language.sentences import SumyTokenizer, sentences
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered
-from sag_retrieval.rag.rounds import has_current_prompt
-from sag_retrieval.rag.stages import TO_REFINE, Clock, DocumentStage, Item, RAGData, Stage, docs_of, items_of, query_of
+from sag_retrieval.rag.stages import (
+    TO_REFINE,
+    Clock,
+    DocumentStage,
+    Item,
+    RAGData,
+    Stage,
+    docs_of,
+    has_current_prompt,
+    items_of,
+    query_of,
+)
 
 _MANY_SENTENCES = 1000
 _WINDOW, _WEIGHED = 200, 200

@@ -17,7 +17,7 @@ from sag_retrieval.language.words import language_of
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, query_of
-from sag_retrieval.release.csr import CsrLists, group
+from sag_retrieval.release.mapped_arrays import CsrLists, group
 from sag_retrieval.search.segments import (
     PRESETS,
     RankedChunk,

@@ -15,9 +15,8 @@ import numpy as np
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.lance_mmap import LANCE, PlacedRows
 from sag_retrieval.release.topk import BinaryIndex, top_k
-from sag_retrieval.release.vectors import as_query
+from sag_retrieval.release.vectors import LANCE, PlacedRows, as_query
 
 _CLIENT: Final = "lance_namespace_urllib3_client"
 VECTOR: Final = "vector"

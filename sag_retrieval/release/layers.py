@@ -13,14 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.core.types import Rows, Rows64
-from sag_retrieval.release.arrays import Arrays, open_graph_arrays
-from sag_retrieval.release.bundle import FilePlace
-from sag_retrieval.release.csr import CsrLists, ends_of, ranges, transposed
+from sag_retrieval.release.arrays import Arrays, open_graph_arrays, places_of
 from sag_retrieval.release.key_weights import Smoothing, idf_of
 from sag_retrieval.release.layer_precedence import Joined, below, overlay
-from sag_retrieval.release.layered_text import LayerText, join_mentions, join_text
-from sag_retrieval.release.link_rows import places_of
-from sag_retrieval.release.text_index import open_counts
+from sag_retrieval.release.mapped_arrays import CsrLists, FilePlace, ends_of, ranges, transposed
+from sag_retrieval.release.text_index import LayerText, join_mentions, join_text, open_counts
 from sag_retrieval.release.vectors import VectorSet
 
 RowsOf = Callable[[str], pa.Table]

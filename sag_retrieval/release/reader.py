@@ -17,17 +17,23 @@ import pyarrow as pa
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.arrays import Arrays, Index, open_arrays
+from sag_retrieval.release.arrays import Arrays, Index, NumberedRows, open_arrays
 from sag_retrieval.release.folders import digest_of, wrong_lengths
-from sag_retrieval.release.key_filters import schema_of_release
 from sag_retrieval.release.layer_precedence import Joined
 from sag_retrieval.release.layers import Layer, join_links
-from sag_retrieval.release.link_rows import NumberedRows
 from sag_retrieval.release.manifest import MANIFEST, Contents, Fill, Manifest, Verify, layer_path
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.sandbox import SandboxOptions, SqlSandbox, open_sandbox
-from sag_retrieval.release.tables import MADE, RowFiles, RowTables, check_arrays, damaged_arrays
-from sag_retrieval.release.vector_tables import VectorMode, VectorTables
+from sag_retrieval.release.tables import (
+    MADE,
+    RowFiles,
+    RowTables,
+    VectorMode,
+    VectorTables,
+    check_arrays,
+    damaged_arrays,
+)
+from sag_retrieval.release.where import schema_of_release
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""

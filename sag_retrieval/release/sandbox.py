@@ -1,11 +1,16 @@
-"""The SQL sandbox: checked text, a locked read-only connection, bounded time and memory."""
+"""The SQL sandbox: text compared with an allow-list, a locked read-only connection, bounded time and memory.
 
+Text from outside is parsed by DuckDB's own parser, and its syntax tree is checked node by node: whatever the lists
+below do not name is refused.
+"""
+
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -15,15 +20,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.core.errors import FilterError, nearest
+from sag_retrieval.core.errors import FilterError, nearest, shown
 from sag_retrieval.core.key_schema import KeySchema
+from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.core.types import Rows
+from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.notebook import MOST_ROWS, render_table
 from sag_retrieval.release.arrays import Allowed
-from sag_retrieval.release.key_filters import in_words_of_schema
-from sag_retrieval.release.sandbox_results import IdPairs, NamedIds, RowMaps, restrict
-from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
+from sag_retrieval.release.schema import QUERYABLE, TABLES
 from sag_retrieval.release.sql_process import (
     QueryEnded,
     SqlProcesses,
@@ -32,7 +36,378 @@ from sag_retrieval.release.sql_process import (
     locked_connection,
     named_in,
 )
-from sag_retrieval.release.where import EVERYTHING, compile_where, key_types_of
+from sag_retrieval.release.where import EVERYTHING, compile_where, in_words_of_schema, key_types_of
+
+IDS: Final = ("event_id", "chunk_id", "document_id")
+"""What a query may return: the ids of one table, named by their column."""
+_EXPRESSIONS: Final = frozenset(
+    {
+        "BETWEEN",
+        "CASE",
+        "CAST",
+        "COLLATE",
+        "COLUMN_REF",
+        "COMPARISON",
+        "CONJUNCTION",
+        "CONSTANT",
+        "FUNCTION",
+        "OPERATOR",
+        "STAR",
+        "SUBQUERY",
+        "TYPE",
+        "WINDOW",
+    }
+)
+
+_NODES: Final = frozenset(
+    {
+        "ASCENDING",
+        "BASE_TABLE",
+        "DESCENDING",
+        "DISTINCT_MODIFIER",
+        "EMPTY",
+        "EXPRESSION_LIST",
+        "JOIN",
+        "LIMIT_MODIFIER",
+        "LIMIT_PERCENT_MODIFIER",
+        "ORDER_DEFAULT",
+        "ORDER_MODIFIER",
+        "SELECT_NODE",
+        "SET_OPERATION_NODE",
+        "SUBQUERY",
+    }
+)
+
+_TYPES = """BOOLEAN BOOL TINYINT SMALLINT INTEGER INT BIGINT HUGEINT FLOAT REAL DOUBLE DECIMAL NUMERIC
+    VARCHAR TEXT STRING CHAR DATE TIME TIMESTAMP JSON"""
+
+TYPES: Final = frozenset(_TYPES.split())
+_COLLATIONS: Final = frozenset({"nocase", "noaccent", "nfc", "binary"})
+_FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
+    regexp_matches regexp_full_match contains starts_with prefix ends_with suffix strpos instr position
+    lower lcase upper ucase length len strlen char_length character_length
+    substr substring left right trim ltrim rtrim concat
+    nullif if ifnull least greatest abs round floor ceil ceiling trunc sign mod
+    date_part date_trunc datediff date_diff year month day quarter week dayofweek
+    to_days to_months to_years make_date strftime strptime try_strptime
+    -> ->> json_extract json_extract_string json_extract_path json_extract_path_text
+    json_type json_valid json_exists json_contains json_array_length json_structure
+    count count_star sum avg mean min max median bool_and bool_or
+    row_number rank dense_rank percent_rank"""
+
+FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
+"""No function that reads a file, a setting, the clock or chance, and none that makes long text from short."""
+_NOT_COLUMNS = """current_date current_time current_timestamp localtime localtimestamp current_user
+    session_user user current_role current_catalog current_database current_schema"""
+
+NOT_COLUMNS: Final = frozenset(_NOT_COLUMNS.split())
+"""Names that look like columns but are functions of the clock or the connection."""
+LONGEST: Final = 4_000
+_DEEPEST: Final = 100
+_CTE_NAME = re.compile(r"[a-z_]\w*", re.ASCII | re.IGNORECASE)
+_BARE = """SELECT events.event_id
+FROM (SELECT e.*, d.* EXCLUDE (document_id, title, "row"), d AS documents
+      FROM events AS e JOIN documents AS d ON d.document_id = e.document_id) AS events
+WHERE ({})"""
+
+_NESTING = re.compile(r"'[^']*+(?:'|\Z)|\"[^\"]*+(?:\"|\Z)|[(\[{)\]}]|\b(?:case|end)\b", re.IGNORECASE)
+_CLOSING = frozenset([")", "]", "}", "end"])
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSql:
+    """A query that passed: its text as the parser writes it, so that what was checked is what runs."""
+
+    sql: str
+    is_condition: bool
+
+
+def check_sql(sql: str) -> CheckedSql:
+    """Check `sql`, one SELECT or a bare condition, which becomes the SELECT of the events for which it holds.
+
+    Raises:
+        FilterError: If it is too long or too deep, neither a single SELECT nor a condition, or holds a part that the
+            allow-list does not name; the message names the first such part.
+
+    Source:
+        docs/algorithm.md §filters.1
+
+    """
+    if not _checked_text(sql).strip():
+        raise FilterError("empty sql; give one SELECT, or a condition over `events`, or leave it out")
+    if _depth(sql) > _DEEPEST:
+        raise FilterError(f"sql refused: nested deeper than {_DEEPEST}")
+    statements = _parse(sql)
+    if not statements["error"]:
+        _check_statement(statements)
+        return CheckedSql(_text(statements), is_condition=False)
+    condition = _parse(f"SELECT (\n{sql}\n)") if statements["error_type"] == "parser" else statements
+    if condition["error"]:
+        raise FilterError(f"sql refused: {_reason(sql, statements, condition)}")
+    _check_statement(condition)
+    node = condition["statements"][0]["node"]
+    if not _is_one_expression(node):
+        raise FilterError("sql refused: a condition must be one expression, nothing before or after it")
+    expression = _text(condition).removeprefix("SELECT ")
+    return CheckedSql(_BARE.format(expression), is_condition=True)
+
+
+def _checked_text(sql: object) -> str:
+    """Check that `sql` is text of at most 4,000 characters.
+
+    Raises:
+        FilterError: If it is not.
+
+    """
+    if not isinstance(sql, str):
+        raise FilterError(f"sql must be text, got {shown(sql)}")
+    if len(sql) > LONGEST:
+        raise FilterError(f"sql has {len(sql):,} characters, allowed are {LONGEST:,}")
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError(f"sql is broken text: {error.reason} at character {error.start}") from error
+    return sql
+
+
+def _depth(sql: str) -> int:
+    """Nesting depth of brackets and prefix words; checked first, because the parser is slow on deep nesting."""
+    depth = deepest = 0
+    for found in _NESTING.finditer(sql):
+        mark = found[0].lower()
+        if mark[0] in "'\"":
+            continue
+        depth = max(0, depth - 1) if mark in _CLOSING else depth + 1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _check_statement(statements: dict[str, Any]) -> None:
+    count = len(statements["statements"])
+    if count != 1:
+        raise FilterError(f"sql refused: {count} statements, allowed is one SELECT")
+    node = statements["statements"][0]["node"]
+    names = set(QUERYABLE)
+    for entry in node["cte_map"]["map"]:
+        _check(entry["value"], frozenset(names), 0)
+        if not _CTE_NAME.fullmatch(entry["key"]):
+            raise FilterError(f"sql refused: {entry['key']!r} as a name after WITH; use letters, digits and _")
+        names.add(entry["key"].lower())
+    _check({key: part for key, part in node.items() if key != "cte_map"}, frozenset(names), 0)
+
+
+def _check(node: object, tables: frozenset[str], depth: int) -> None:
+    if depth > _DEEPEST:
+        raise FilterError(f"sql refused: nested deeper than {_DEEPEST}")
+    if isinstance(node, dict):
+        if "class" in node:
+            _check_expression(node)
+        elif isinstance(node.get("type"), str):
+            _check_node(node, tables)
+        node = list(node.values()) if node.get("class") != "CONSTANT" else []
+    for part in node if isinstance(node, list) else ():
+        _check(part, tables, depth + 1)
+
+
+def _check_expression(node: dict[str, Any]) -> None:
+    kind = node["class"]
+    if kind not in _EXPRESSIONS:
+        raise FilterError(f"sql refused: {kind.lower().replace('_', ' ')} is not allowed")
+    if kind in {"FUNCTION", "WINDOW"}:
+        _check_function(node)
+    elif kind == "TYPE" and str(node["type_name"]).upper() not in TYPES:
+        raise FilterError(f"sql refused: type {node['type_name']!r}; allowed are {sorted(TYPES)}")
+    elif kind == "COLLATE" and str(node["collation"]).lower() not in _COLLATIONS:
+        raise FilterError(f"sql refused: collation {node['collation']!r}")
+    elif kind == "COLUMN_REF" and node["column_names"][0].lower() in NOT_COLUMNS:
+        raise FilterError(f"sql refused: {node['column_names'][0]!r} changes from call to call")
+    elif kind == "STAR" and (node["columns"] or node["expr"]):
+        raise FilterError("sql refused: COLUMNS(…) is not allowed; name the columns")
+
+
+def _check_function(node: dict[str, Any]) -> None:
+    name = str(node["function_name"]).lower()
+    path = node["qualified_name"]["path"]
+    if name not in FUNCTIONS or len(path) != 1:
+        raise FilterError(f"sql refused: function {'.'.join(path) or name!r} is not allowed")
+
+
+def _check_node(node: dict[str, Any], tables: frozenset[str]) -> None:
+    kind = node["type"]
+    if kind not in _NODES:
+        raise FilterError(f"sql refused: {kind.lower().replace('_', ' ')} is not allowed")
+    if node.get("sample") is not None:
+        raise FilterError("sql refused: a sample changes from call to call")
+    if kind == "BASE_TABLE":
+        path = [name.lower() for name in node["qualified_name"]["path"]]
+        if path[-1] not in tables or path[:-1] not in ([], ["main"]) or node["at_clause"] is not None:
+            raise FilterError(f"sql refused: table {'.'.join(path)!r}; allowed are {sorted(tables)}")
+    if "cte_map" in node and node["cte_map"]["map"]:
+        raise FilterError("sql refused: WITH is allowed at the beginning only")
+
+
+def _is_one_expression(node: dict[str, Any]) -> bool:
+    empty = ("modifiers", "where_clause", "group_expressions", "having", "qualify")
+    return (
+        node["type"] == "SELECT_NODE"
+        and node["from_table"]["type"] == "EMPTY"
+        and len(node["select_list"]) == 1
+        and not node["select_list"][0]["alias"]
+        and not any(node[part] for part in empty)
+    )
+
+
+def _reason(sql: str, statements: dict[str, Any], condition: dict[str, Any]) -> str:
+    if statements["error_type"] != "parser":
+        return "only SELECT is allowed"
+    begins = sql.lstrip("( \t\r\n").partition(" ")[0].lower()
+    fault = statements if begins in {"select", "with", "from", "values", "table"} else condition
+    return str(fault["error_message"])
+
+
+def _parse(sql: str) -> dict[str, Any]:
+    try:
+        with _lock:
+            row = _parser().execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone()
+        return dict(json.loads(row[0])) if row else {}
+    except RecursionError as error:
+        raise FilterError(f"sql refused: nested deeper than {_DEEPEST}") from error
+    except duckdb.Error as error:
+        raise FilterError(f"sql refused: {str(error).splitlines()[0]}") from error
+
+
+def _text(statements: dict[str, Any]) -> str:
+    with _lock:
+        row = _parser().execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(statements)]).fetchone()
+    return str(row[0]) if row else ""
+
+
+@cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    """A private database in memory without tables: it parses and runs nothing."""
+    locked = {"enable_external_access": "false", "lock_configuration": "true", "threads": "1"}
+    return duckdb.connect(":memory:", config=dict(locked))
+
+
+IdPairs = tuple[Rows, Rows]
+"""Links as two arrays of equal length: from row, to row."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowMaps:
+    """The document of each chunk, the chunk of each event, and the links to keys, by row."""
+
+    chunk_document: Rows
+    event_chunk: Rows
+    event_keys: IdPairs
+    chunk_keys: IdPairs
+    document_count: int
+    key_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamedIds:
+    """Rows of one table that a restriction names: `events`, `chunks` or `documents`."""
+
+    table: str
+    rows: npt.NDArray[np.integer]
+
+
+def restrict(places: RowMaps, restrictions: list[NamedIds]) -> Allowed:
+    """The chunks, events and keys that all restrictions allow.
+
+    A restriction on events allows these events, their chunks and their keys. One on chunks or documents
+    allows them with all their events and keys. Several restrictions allow what each of them allows; as soon
+    as one is on events, a chunk is allowed only if one of its events is.
+
+    Source:
+        docs/algorithm.md §filters.3
+
+    """
+    chunks = np.ones(len(places.chunk_document), dtype=np.bool_)
+    events = np.ones(len(places.event_chunk), dtype=np.bool_)
+    for named in restrictions:
+        if named.table == "events":
+            events &= _flags(named.rows, len(events))
+        elif named.table == "chunks":
+            chunks &= _flags(named.rows, len(chunks))
+        else:
+            chunks &= _flags(named.rows, places.document_count)[places.chunk_document]
+    events &= chunks[places.event_chunk]
+    by_event = any(named.table == "events" for named in restrictions)
+    if by_event:
+        chunks &= _flags(places.event_chunk[events], len(chunks))
+    keys = _linked(places.event_keys, events, places.key_count)
+    if not by_event:
+        keys |= _linked(places.chunk_keys, chunks, places.key_count)
+    return Allowed(chunks=_frozen(chunks), events=_frozen(events), keys=_frozen(keys))
+
+
+def _flags(rows: npt.NDArray[np.integer], count: int) -> Flags:
+    flags = np.zeros(count, dtype=np.bool_)
+    flags[rows] = True
+    return flags
+
+
+def _linked(links: IdPairs, from_flags: Flags, count: int) -> Flags:
+    return _flags(links[1][from_flags[links[0]]], count)
+
+
+def _frozen(flags: Flags) -> Flags:
+    flags.setflags(write=False)
+    return flags
+
+
+@public
+class SqlResult(Convertible):
+    """Rows of a SELECT in its order; a sequence of them: `len(result)`, `for row in result`, `result[0]`."""
+
+    __slots__ = ("_table", "sql")
+
+    def __init__(self, sql: str, table: pa.Table) -> None:
+        """Hold the query and its rows."""
+        self.sql = sql
+        self._table = table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._table.column_names)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row as a dict by column."""
+        found: list[dict[str, Any]] = self._table.to_pylist()
+        return found
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        """The row at a place, from 0."""
+        at = range(len(self))[place]
+        row: dict[str, Any] = self._table.slice(at, 1).to_pylist()[0]
+        return row
+
+    def __repr__(self) -> str:
+        return f"SqlResult({len(self)} row{'' if len(self) == 1 else 's'} of {', '.join(self.columns)})"
+
+    def _repr_html_(self) -> str:
+        shown = self._table.slice(0, MOST_ROWS).to_pylist()
+        return render_table(self.columns, shown, len(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """`sql`, `columns` and `rows`."""
+        return {"sql": self.sql, "columns": list(self.columns), "rows": self.rows}
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as DuckDB gave them."""
+        return self._table
+
 
 _KEPT: Final = 64
 Restriction = str | tuple[str, ...] | None
@@ -134,7 +509,7 @@ class SqlSandbox:
         where = in_words_of_schema(where, self._options.schema, lambda: self.key_types)
         condition = compile_where({} if where is None else where, self._options.scope)
         restrictions = () if sql is None else sql if isinstance(sql, tuple) else (sql,)
-        asked = repr((tuple(map(checked_text, restrictions)), condition))
+        asked = repr((tuple(map(_checked_text, restrictions)), condition))
         with self._lock:
             if asked in self._kept:
                 self._kept.move_to_end(asked)

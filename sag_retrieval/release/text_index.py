@@ -1,9 +1,12 @@
-"""The text of a release as arrays: BM25 postings by term, and the names of keys that a text mentions."""
+"""The text of a release as arrays: BM25 postings by term, and the names of keys that a text mentions.
+
+Those of several layers are read as one.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -11,15 +14,128 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import marisa_trie
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import csr_array
 
-from sag_retrieval.core.types import Rows
+from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.language.cases import is_cyrillic, without_cases
 from sag_retrieval.language.words import ENGLISH, LATIN_STEMMERS, STOP_WORDS, is_cjk, normal_name, stem, tokens
-from sag_retrieval.release.bundle import FilePlace
-from sag_retrieval.release.csr import CsrLists, Starts, ends_of, group, join, map_trie
-from sag_retrieval.release.postings import Postings, TermCounts, count_terms
+from sag_retrieval.release.layer_precedence import Joined
+from sag_retrieval.release.mapped_arrays import (
+    CsrLists,
+    FilePlace,
+    Starts,
+    ends_of,
+    group,
+    join,
+    map_array,
+    map_trie,
+    narrow,
+    save_array,
+)
+
+SATURATION: Final = 1.5
+"""BM25's k1."""
+LENGTH_SHARE: Final = 0.75
+"""BM25's b."""
+Counts = npt.NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermCounts:
+    """By term: the rows that contain it, and how often."""
+
+    rows_of: CsrLists
+    counts: Counts
+    row_count: int
+
+    def weighed(self) -> "Postings":
+        """With BM25 weights: `Σ_t idf(t) · tf·(k1 + 1) / (tf + k1·(1 − b + b·length / mean length))`.
+
+        idf is `ln(1 + (rows − df + ½) / (df + ½))`. Source: docs/algorithm.md §search.2.
+        """
+        row, frequency = self.rows_of.items, self.rows_of.sizes()
+        counts = np.asarray(self.counts, np.float64)
+        lengths = np.bincount(row, counts, self.row_count)
+        idf = np.log1p((self.row_count - frequency + 0.5) / (frequency + 0.5))
+        mean = lengths.mean() if self.row_count and lengths.sum() else 1.0
+        penalty = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * lengths[row] / mean)
+        weights = np.repeat(idf, frequency) * counts * (SATURATION + 1) / (counts + penalty)
+        return Postings(self.rows_of, self.counts, self.row_count, weights.astype(np.float32), idf.astype(np.float32))
+
+    def save(self, path: Path) -> None:
+        """Write the arrays; the path is the prefix of their names."""
+        self.rows_of.save(path)
+        save_array(path.with_name(f"{path.name}.counts"), self.counts)
+        save_array(path.with_name(f"{path.name}.size"), np.array([self.row_count], np.int64))
+
+    @classmethod
+    def open(cls, path: FilePlace) -> "TermCounts":
+        """Map what `save` wrote."""
+        counts, rows = (map_array(path.with_name(f"{path.name}.{name}")) for name in ("counts", "size"))
+        return cls(CsrLists.open(path), counts, int(rows[0]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Postings:
+    """BM25 by term, see `TermCounts.weighed`."""
+
+    rows_of: CsrLists
+    counts: Counts
+    row_count: int
+    weights: Floats32
+    idf: Floats32
+
+    def scores(self, terms: Mapping[int, float]) -> npt.NDArray[np.float64]:
+        """Shape (rows,): the sum of the terms' scores, each times its weight in the query."""
+        total = np.zeros(self.row_count)
+        for term, count in terms.items():
+            inside = slice(self.rows_of.starts[term], self.rows_of.starts[term + 1])
+            total[self.rows_of.items[inside]] += count * self.weights[inside]
+        return total
+
+    def matrix(self, terms: Mapping[int, float], rows: Rows) -> npt.NDArray[np.float64]:
+        """Shape (terms, rows): what each term adds to each of a few rows."""
+        found = np.zeros((len(terms), len(rows)))
+        for line, (term, count) in enumerate(terms.items()):
+            inside = self.rows_of.row(term)
+            if len(inside):
+                places = np.minimum(np.searchsorted(inside, rows), len(inside) - 1)
+                hit = inside[places] == rows
+                found[line, hit] = count * self.weights[self.rows_of.starts[term] + places[hit]]
+        return found
+
+    def save(self, path: Path) -> None:
+        """Write counts and weights; the path is the prefix of their names."""
+        TermCounts(self.rows_of, self.counts, self.row_count).save(path)
+        save_array(path.with_name(f"{path.name}.weights"), self.weights)
+        save_array(path.with_name(f"{path.name}.idf"), self.idf)
+
+    @classmethod
+    def open(cls, path: Path) -> "Postings":
+        """Map what `save` wrote."""
+        counted = TermCounts.open(path)
+        weights, idf = (map_array(path.with_name(f"{path.name}.{name}")) for name in ("weights", "idf"))
+        return cls(counted.rows_of, counted.counts, counted.row_count, weights, idf)
+
+
+def _count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> TermCounts:
+    """Counts of pairs of a term and its row, in any order; a row is a text."""
+    pairs = terms.astype(np.int64) * max(1, row_count) + row
+    pairs.sort()
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    counts = np.diff(first, append=len(pairs))
+    term, row = np.divmod(pairs[first], max(1, row_count))
+    rows_of = CsrLists(ends_of(np.bincount(term, minlength=term_count)), row.astype(np.int32))
+    return TermCounts(rows_of, counts.astype(np.min_scalar_type(int(counts.max(initial=0)))), row_count)
+
+
+def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
+    """BM25 postings of pairs of a term and its row, in any order."""
+    return _count_terms(terms, row, row_count, term_count).weighed()
+
 
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384
@@ -200,10 +316,10 @@ def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
     chunk = _owners(sizes)
     terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
-    counted = {"chunks": count_terms(terms, row, len(sizes), len(lasting))}
+    counted = {"chunks": _count_terms(terms, row, len(sizes), len(lasting))}
     terms = lasting[np.concatenate([own, titles])]
     row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], _owners(title_sizes)])
-    counted["documents"] = count_terms(terms, row, len(title_sizes), len(lasting))
+    counted["documents"] = _count_terms(terms, row, len(title_sizes), len(lasting))
     for name, counts in counted.items():
         (counts.weighed() if is_weighed else counts).save(folder / name)
 
@@ -317,3 +433,149 @@ def cuts_word(text: str, place: int) -> bool:
         return False
     before, after = text[place - 1], text[place]
     return before.isalnum() and after.isalnum() and not is_cjk(before) and not is_cjk(after)
+
+
+class JoinedWords:
+    """The numbers of words: those of the first layer, then those that later ones add; words without a row are none."""
+
+    def __init__(self, first: marisa_trie.Trie, more: Mapping[str, int], is_used: Flags) -> None:
+        """Hold both dictionaries and whether each number is in use: the others are left out of the numbering."""
+        self._first, self._more = first, more
+        self._numbers = np.where(is_used, np.cumsum(is_used, dtype=np.int32) - 1, -1)
+        self._count = int(np.count_nonzero(is_used))
+
+    def get(self, word: str, /) -> int | None:
+        """The number of a word; None for one that no row has."""
+        place = self._first.get(word)
+        place = self._more.get(word) if place is None else place
+        number = -1 if place is None else int(self._numbers[place])
+        return None if number < 0 else number
+
+    def __getitem__(self, word: str) -> int:
+        number = self.get(word)
+        if number is None:
+            raise KeyError(word)
+        return number
+
+    def __contains__(self, word: str) -> bool:
+        return self.get(word) is not None
+
+    def __len__(self) -> int:
+        return self._count
+
+
+class JoinedNames(JoinedWords):
+    """The same for names, which are also looked up by what they start with."""
+
+    def __init__(self, first: marisa_trie.Trie, more: Mapping[str, int], is_used: Flags) -> None:
+        """Hold both dictionaries and whether each number is in use."""
+        super().__init__(first, more, is_used)
+        self._tries = (first, marisa_trie.Trie(list(more)))
+
+    def prefixes(self, text: str, /) -> list[str]:
+        """Names that the text starts with, the shortest first."""
+        return sorted((name for trie in self._tries for name in trie.prefixes(text) if name in self), key=len)
+
+    def iterkeys(self, prefix: str, /) -> Iterator[str]:
+        """Names that start so."""
+        return (name for trie in self._tries for name in trie.iterkeys(prefix) if name in self)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerText:
+    """The full text and the names of one layer."""
+
+    terms: marisa_trie.Trie
+    chunks: TermCounts
+    documents: TermCounts
+    mentions: Mentions
+
+
+def join_text(layers: Sequence[LayerText], chunks: Joined, documents: Joined) -> tuple[Terms, Postings, Postings]:
+    """Dictionary and postings of a release."""
+    more, by_chunk, by_document, is_used = _joined(layers, chunks, documents)
+    chunk_text, document_text = (
+        replace(each, rows_of=_without_unused(each.rows_of, is_used)).weighed() for each in (by_chunk, by_document)
+    )
+    return Terms(JoinedWords(layers[0].terms, more, is_used)), chunk_text, document_text
+
+
+def write_shown_text(folder: Path, layer: LayerText, chunks: Joined, documents: Joined) -> None:
+    """Write dictionary and counts of the rows of a layer that are shown; words of others alone are left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _, by_chunk, by_document, is_used = _joined([layer], chunks, documents)
+    vocabulary, before = Vocabulary(), list[int]()
+    for word, number in layer.terms.items():
+        if is_used[number]:
+            vocabulary.numbers[word] = len(before)
+            before.append(number)
+    _, lasting = vocabulary.freeze(folder / "terms.marisa")
+    order = np.array(before, np.int64)[np.argsort(lasting)]
+    for name, counted in (("chunks", by_chunk), ("documents", by_document)):
+        lists = counted.rows_of
+        _, places = lists.gather(order)
+        sizes = ends_of(lists.sizes()[order])
+        TermCounts(CsrLists(sizes, lists.items[places]), counted.counts[places], counted.row_count).save(folder / name)
+
+
+def _joined(
+    layers: Sequence[LayerText], chunks: Joined, documents: Joined
+) -> tuple[dict[str, int], TermCounts, TermCounts, Flags]:
+    """Words that later layers add, counts over chunks and over documents, and which words are in use."""
+    more, numbers = _numbered([layer.terms for layer in layers])
+    count = len(layers[0].terms) + len(more)
+    by_chunk = _join_counts([layer.chunks for layer in layers], numbers, chunks, count)
+    by_document = _join_counts([layer.documents for layer in layers], numbers, documents, count)
+    return more, by_chunk, by_document, (by_chunk.rows_of.sizes() > 0) | (by_document.rows_of.sizes() > 0)
+
+
+def join_mentions(layers: Sequence[Mentions], keys: Joined) -> Mentions:
+    """Names of keys: those that the layer names whose row of the key is shown."""
+    more, numbers = _numbered([layer.trie for layer in layers])
+    row_of = np.where(keys.is_shown(), keys.place, -1)
+    names, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for layer, number, first in zip(layers, numbers, keys.firsts[:-1], strict=True):
+        row = row_of[first + layer.keys_of.items]
+        names.append(np.repeat(number, layer.keys_of.sizes())[row >= 0])
+        rows.append(row[row >= 0])
+    lists, _ = group(np.concatenate(names), np.concatenate(rows), len(layers[0].trie) + len(more))
+    is_used = lists.sizes() > 0
+    return Mentions(JoinedNames(layers[0].trie, more, is_used), _without_unused(lists, is_used))
+
+
+def _without_unused(lists: CsrLists, is_used: Flags) -> CsrLists:
+    """The lists of the numbers that are in use, of which those of the others are empty."""
+    return CsrLists(np.append(lists.starts[:-1][is_used], lists.starts[-1]), lists.items)
+
+
+def _numbered(tries: Sequence[marisa_trie.Trie]) -> tuple[dict[str, int], list[Rows64]]:
+    """Numbers of the words that later dictionaries add to the first, and the number of each word of each."""
+    first, more = tries[0], dict[str, int]()
+    numbers = [np.arange(len(first))]
+    for trie in tries[1:]:
+        own = np.empty(len(trie), np.int64)
+        for word, number in trie.items():
+            known = first.get(word)
+            own[number] = more.setdefault(word, len(first) + len(more)) if known is None else known
+        numbers.append(own)
+    return more, numbers
+
+
+def _join_counts(layers: Sequence[TermCounts], numbers: Sequence[Rows64], rows: Joined, term_count: int) -> TermCounts:
+    """Counts of the rows that are shown; the terms of a layer have these numbers."""
+    total = csr_array((term_count, len(rows)), dtype=np.int64)
+    for number, (layer, terms) in enumerate(zip(layers, numbers, strict=True)):
+        row = rows.of(number)[layer.rows_of.items]
+        shown = row >= 0
+        kept = np.concatenate([[0], np.cumsum(shown)])[layer.rows_of.starts]
+        sizes = np.zeros(term_count, np.int64)
+        sizes[terms] = np.diff(kept)
+        items, counts = row[shown].astype(np.int32), np.asarray(layer.counts)[shown].astype(np.int64)
+        if number:  # the words of the first layer keep their numbers, those of another come in another order
+            order = CsrLists(kept, items).gather(np.argsort(terms, kind="stable"))[1]
+            items, counts = items[order], counts[order]
+        total = csr_array(total + csr_array((counts, items, narrow(ends_of(sizes))), shape=total.shape))
+    total.sort_indices()
+    smallest = np.min_scalar_type(int(total.data.max(initial=0)))
+    lists = CsrLists(total.indptr.astype(np.int64), total.indices.astype(np.int32, copy=False))
+    return TermCounts(lists, total.data.astype(smallest), len(rows))

@@ -8,19 +8,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows, Words64
-from sag_retrieval.release.bundle import FilePlace
-from sag_retrieval.release.csr import RemappedArray, map_array, new_array
-from sag_retrieval.release.lance_mmap import PlacedRows
+from sag_retrieval.release.mapped_arrays import FilePlace, map_array, new_array
 
 _STRIPES: Final = 32
-Matrix = Floats32 | RemappedArray | PlacedRows
 INDEXED_ROWS: Final = 5_000
 """Up to this number of rows an exact scan is as fast."""
 RECALL_GOAL: Final = 0.95
@@ -39,6 +36,21 @@ _UNPACKED: Final = 4_096
 _SAMPLED: Final = 16_384
 _SAMPLE_MARGIN, _SAMPLE_MORE = 1.1, 32
 """The sampled bound is taken this share, and this number of sampled values, above the expected place."""
+
+
+class Matrix(Protocol):
+    """Vectors by row, in memory or in files."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Any:  # noqa: ANN401  whatever an array takes
+        """The vectors of a slice or of row numbers."""
+        ...
 
 
 def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Floats32]:

@@ -1,14 +1,91 @@
-"""Compile `where` conditions to SQL, with every value and metadata path as a parameter."""
+"""Conditions of `where`: put into the words of the release's schema, and compiled to SQL with parameters.
+
+Keys may be given by any name of a type and amounts with scale and unit; every value and metadata path is a parameter.
+"""
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, Self, get_args
 
 from sag_retrieval.core.errors import FilterError, shown
+from sag_retrieval.core.key_schema import KeySchema, KeyType
+from sag_retrieval.core.schema_file import default_schema, read_schema
+from sag_retrieval.language.amounts import WrittenAmount, in_unit, read_amount
+from sag_retrieval.language.units import unit_name
 from sag_retrieval.language.words import normal_name
-from sag_retrieval.release.key_filters import InUnit
+
+_KEY: Final = "key."
+_COMPARED: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte"})
+
+
+class InUnit(float):
+    """A number that is compared with numbers of its unit alone; those without a unit count as well."""
+
+    unit: str
+
+    def __new__(cls, number: float, unit: str) -> Self:
+        """Bind a number to a unit."""
+        found = super().__new__(cls, number)
+        found.unit = unit
+        return found
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r} {self.unit}"
+
+
+def schema_of_release(described: Mapping[str, object]) -> KeySchema:
+    """The schema that a manifest describes; the default where it describes none."""
+    return read_schema(described) if described else default_schema()
+
+
+def in_words_of_schema(
+    where: Mapping[str, object] | None, schema: KeySchema, stored: Callable[[], Collection[str]]
+) -> Mapping[str, object] | None:
+    """A `where` with the stored name of each key type, and with numbers in place of amounts such as `10 亿元`.
+
+    A number is compared in the unit of its type: of revenues in CNY one in USD is neither more nor less.
+
+    Args:
+        where: Conditions by field.
+        schema: The schema of the release.
+        stored: Gives the types that keys of the release have; asked only where a condition is about keys.
+
+    Examples:
+        >>> schema = read_schema({"types": [{"name": "revenue", "kind": "number", "unit": "CNY", "aliases": ["营收"]}]})
+        >>> in_words_of_schema({"key.营收__gt": "10 亿"}, schema, lambda: ["revenue"])
+        {'key.revenue__gt': 1000000000.0 CNY}
+
+    """
+    if not isinstance(where, Mapping):
+        return where  # None, or what is refused later
+    found: dict[str, object] = {}
+    for name, value in where.items():
+        if not isinstance(name, str) or not name.startswith(_KEY):
+            found[name] = value
+            continue
+        written, mark, operator = name.removeprefix(_KEY).rpartition("__")
+        written, operator = (written, operator) if mark else (operator, "eq")
+        key_type = schema.every.named(written)
+        is_other = key_type is not None and written not in stored()
+        own = f"{_KEY}{key_type.name}{mark}{operator if mark else ''}" if key_type and is_other else name
+        found[own] = _in_unit(key_type, value) if key_type and operator in _COMPARED else value
+    return found
+
+
+def _in_unit(key_type: KeyType, value: object) -> object:
+    """A number or a written amount in the unit of a type; anything else as it is."""
+    if key_type.kind != "number" or isinstance(value, bool) or not isinstance(value, int | float | str):
+        return value
+    amount = read_amount(value) if isinstance(value, str) else WrittenAmount(value, value)
+    if amount is None or amount.low != amount.high:
+        return value
+    if key_type.unit is not None:
+        amount = in_unit(amount, key_type.unit)
+        return value if amount is None else InUnit(amount.low, amount.unit or unit_name(key_type.unit))
+    return InUnit(amount.low, amount.unit) if amount.unit else amount.low if isinstance(value, str) else value
+
 
 ColumnKind = Literal["text", "number", "flag"]
 WhereValue = str | float | bool
@@ -54,7 +131,7 @@ def kind_of(value: WhereValue) -> ColumnKind:
     return "text" if isinstance(value, str) else "number"
 
 
-def checked_value(name: str, value: object) -> WhereValue:
+def _checked_value(name: str, value: object) -> WhereValue:
     """The value in the form in which it is compared.
 
     Raises:
@@ -64,7 +141,7 @@ def checked_value(name: str, value: object) -> WhereValue:
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, str):
-        return checked_value_text(name, value)
+        return _checked_value_text(name, value)
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float) and abs(value) <= _BIGGEST:
@@ -72,7 +149,7 @@ def checked_value(name: str, value: object) -> WhereValue:
     raise FilterError(f"filter field {name!r} takes text, a number, a flag or a date, got {shown(value)}")
 
 
-def checked_value_text(name: str, text: str) -> str:
+def _checked_value_text(name: str, text: str) -> str:
     """Check that a text is valid and short enough.
 
     Raises:
@@ -183,7 +260,7 @@ def _field(name: str, scope: Sequence[str]) -> _Field:
     if dot and space == "metadata" and _METADATA_NAME.fullmatch(inner):
         return _metadata_field(name, inner)
     if dot and space == "key" and inner:
-        return _Field(name, _KEY_VALUES, given=checked_value_text(name, inner), is_key=True, needs_event=True)
+        return _Field(name, _KEY_VALUES, given=_checked_value_text(name, inner), is_key=True, needs_event=True)
     known = [*COLUMNS, *scope, "metadata.<name>", "key.<type>"]
     raise FilterError(f"unknown filter field {name!r:.80}; known: {known}")
 
@@ -196,7 +273,7 @@ def _metadata_field(name: str, inner: str) -> _Field:
         kind: f"CASE WHEN json_type(d.metadata, ?) IN ({kinds[kind]}) THEN {casts[kind].format(read)} END"
         for kind in get_args(ColumnKind)
     }
-    return _Field(name, by_kind, given=f'$."{checked_value_text(name, inner)}"')
+    return _Field(name, by_kind, given=f'$."{_checked_value_text(name, inner)}"')
 
 
 def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[WhereValue]]:
@@ -204,7 +281,7 @@ def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[W
         return _is_null(field, value)
     if operator in {"in", "nin"} and not isinstance(value, str):
         return _in_list(field, operator, value)
-    checked = checked_value(field.name, value)
+    checked = _checked_value(field.name, value)
     if operator in {"eq", "in"}:
         return _equals(field, checked)
     if operator in {"ne", "nin"}:
@@ -229,7 +306,7 @@ def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Whe
     listed = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
     by_kind: dict[ColumnKind, list[WhereValue]] = {}
     for item in listed:
-        checked = checked_value(field.name, item)
+        checked = _checked_value(field.name, item)
         by_kind.setdefault(kind_of(checked), []).append(checked)
     parts = [_one_of(field, kind, values) for kind, values in by_kind.items()]
     sql = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"

@@ -1,16 +1,25 @@
 """The folder on this machine that mirrors a bucket: files are fetched once, compared with their hash, and shared.
 
-<SAG_CACHE>/<hash of the url>/bucket.json    the url; the rest has the layout of a local home
-                              files/<hash>   what was fetched, linked from where it belongs
+<SAG_CACHE>/<hash of the url>/bucket.json             the url; the rest has the layout of a local home
+                              files/<hash>            what was fetched, linked from where it belongs
+                              files/.<hash>.blocks    a byte for each block, 1 once it is there; without it, all are
 
 In the bucket `files/<hash>` holds the bytes of every file that is listed by path: of releases, vectors, reports. Equal
 files of two releases are therefore stored, sent and fetched once.
+
+A large file has its whole length from the beginning, so that it can be mapped, and only the blocks that are read: the
+others are holes, filled in place when they are needed. Who reads a block compares it with its checksum.
+
+SAG_CACHE has a bound: the releases and files used longest ago are deleted, never what a process has open.
 """
 
+import fcntl
 import json
+import logging
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,12 +29,140 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+import numpy as np
+import numpy.typing as npt
+
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError
 from sag_retrieval.core.home_urls import url_of
+from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.buckets import open_files, write_conditional
 from sag_retrieval.remote.files import Files
-from sag_retrieval.remote.partial import PartialFile
+
+BLOCK: Final = 1 << 16
+"""Bytes, as those of the checksums of a release."""
+_GAP: Final = 2
+"""Wanted blocks at most this far apart are fetched by one request."""
+_BLOCKS_AT_ONCE: Final = 512
+"""Blocks fetched before they are written: 32 MB."""
+BlockRange = tuple[int, int]
+"""Blocks from the first up to, not including, the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartialFile:
+    """A file of a bucket, fetched by block."""
+
+    files: Files
+    own: Path
+    """Its place on this machine, named by its hash."""
+    length: int
+
+    @property
+    def marks(self) -> Path:
+        """Which blocks are there; missing where all are."""
+        return self.own.with_name(f".{self.own.name}.blocks")
+
+    def make(self) -> None:
+        """Make a file of holes, unless the file is there."""
+        if self.own.exists():
+            return
+        for path, size in ((self.marks, self._count), (self.own, self.length)):  # without marks, it would be whole
+            with path.open("ab") as file:
+                file.truncate(size)
+
+    def fill(self, path: Path, spans: Sequence[BlockRange], *, again: bool = False) -> None:
+        """Fetch those of some blocks that are not there.
+
+        Args:
+            path: The file where it is mapped.
+            spans: The blocks.
+            again: Fetch also what seems to be there.
+
+        Raises:
+            BucketError: If it is no longer in the bucket, or cannot be read.
+
+        """
+        try:
+            marks = np.memmap(self.marks, np.uint8, "r+", shape=(self._count,))
+        except FileNotFoundError:
+            return
+        wanted = np.zeros(len(marks), np.bool_)
+        for first, last in spans:
+            wanted[first:last] = True
+        if not again:
+            wanted &= marks == 0
+        for some in _groups(_spans(wanted)):
+            self._write(path, some)
+            for first, last in some:
+                marks[first:last] = 1
+
+    def complete(self) -> None:
+        """Fetch all that is missing.
+
+        Raises:
+            BucketError: If it cannot be read, or other bytes are there.
+
+        """
+        for again in (False, True):
+            self.fill(self.own, [(0, self._count)], again=again)
+            if self._digest() == self.own.name:
+                self.marks.unlink(missing_ok=True)
+                return
+        raise BucketError(f"{self._key} in {self.files.url} is damaged; `sag repair` mends the home")
+
+    def _digest(self) -> str:
+        digest = blake2b(digest_size=len(self.own.name) // 2)
+        with self.own.open("rb") as file:
+            while part := file.read(BLOCK * _BLOCKS_AT_ONCE):
+                digest.update(part)
+        return digest.hexdigest()
+
+    @property
+    def _key(self) -> str:
+        return f"{self.own.parent.name}/{self.own.name}"
+
+    @property
+    def _count(self) -> int:
+        return -(-self.length // BLOCK)
+
+    def _write(self, path: Path, spans: Sequence[BlockRange]) -> None:
+        places = [(first * BLOCK, min(last * BLOCK, self.length)) for first, last in spans]
+        found = self.files.ranges(self._key, places)
+        if found is None:
+            raise BucketError(
+                f"{self._key} is no longer in {self.files.url}: its release was deleted there while it was open; "
+                "open the current one"
+            )
+        handle = os.open(path, os.O_WRONLY)
+        try:
+            for (start, _), body in zip(places, found, strict=True):
+                os.pwrite(handle, body, start)
+        finally:
+            os.close(handle)
+
+
+def _spans(wanted: npt.NDArray[np.bool_]) -> Iterator[BlockRange]:
+    """Runs of wanted blocks; near ones as one, long ones in pieces."""
+    places = np.flatnonzero(wanted)
+    for run in np.split(places, np.flatnonzero(np.diff(places) > _GAP) + 1):
+        if len(run):
+            first, last = int(run[0]), int(run[-1]) + 1
+            yield from ((start, min(start + _BLOCKS_AT_ONCE, last)) for start in range(first, last, _BLOCKS_AT_ONCE))
+
+
+def _groups(spans: Iterator[BlockRange]) -> Iterator[list[BlockRange]]:
+    """As many as are held in memory at a time."""
+    group, size = list[BlockRange](), 0
+    for first, last in spans:
+        if group and size + last - first > _BLOCKS_AT_ONCE:
+            yield group
+            group, size = [], 0
+        group.append((first, last))
+        size += last - first
+    if group:
+        yield group
+
 
 FILES: Final = "files"
 _AT_ONCE: Final = 8
@@ -272,3 +409,94 @@ def _has_length(path: Path, length: int) -> bool:
         return path.stat().st_size == length
     except OSError:
         return False
+
+
+_log = logging.getLogger(__name__)
+_MANIFEST: Final = "manifest.json"
+_GB: Final = 1_000_000_000
+_DISK_BLOCK: Final = 512
+"""Bytes of which `st_blocks` counts."""
+
+
+def make_room(mirror: Mirror, used: Path | None = None, most: int | None = None) -> list[Path]:
+    """Delete copies until the cache is within its bound; returns what was deleted. All of it can be fetched again.
+
+    What a reader has open stays, as does `used`, which is about to be opened. A file that is mapped stays readable.
+
+    Args:
+        mirror: The mirror that has just grown; those of other buckets below the same folder are bounded with it.
+        used: A release that is about to be opened.
+        most: Bytes; None: SAG_CACHE_GB.
+
+    """
+    bound = round(load_settings(home=mirror.folder).cache_gb * _GB) if most is None else most
+    cache, gone = mirror.folder.parent, list[Path]()
+    size = bytes_below(cache)
+    for path in _candidates(cache, used):
+        if size <= bound:
+            break
+        if _delete(path):
+            gone.append(path)
+            _drop_unlinked(path.parents[1])
+            size = bytes_below(cache)
+    if size > bound:
+        _log.warning("%s holds %s MB, more than SAG_CACHE_GB allows, and all is in use", cache, size // 10**6)
+    return gone
+
+
+def bytes_below(folder: Path) -> int:
+    """Bytes on disk below a folder; a file of several names counts once."""
+    seen = {}
+    for path in folder.rglob("*"):
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            continue
+        if path.is_file():
+            seen[found.st_ino] = min(found.st_size, found.st_blocks * _DISK_BLOCK)  # holes take no room
+    return sum(seen.values())
+
+
+def _candidates(cache: Path, used: Path | None) -> Iterator[Path]:
+    """Releases, parts of tables and vectors, those used longest ago first."""
+    kinds = ("releases", "tables", "vectors", "source")
+    found = [path for kind in kinds for path in cache.glob(f"*/{kind}/[!.]*") if path.is_dir() and path != used]
+    yield from sorted(found, key=_last_used)
+
+
+def _last_used(path: Path) -> float:
+    marker = path / _MANIFEST
+    try:
+        return (marker if marker.exists() else path).stat().st_atime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _delete(path: Path) -> bool:
+    """Delete the copy of a release, of a table or of vectors, unless a process uses it."""
+    lock = path / _MANIFEST if path.parent.name == "releases" else path.parents[1] / "lock"
+    try:
+        with lock.open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            aside = path.with_name(f".gone-{path.name}-{uuid4().hex}")
+            path.rename(aside)
+    except FileNotFoundError:
+        aside = path
+    except BlockingIOError:
+        return False
+    shutil.rmtree(aside, ignore_errors=True)
+    return True
+
+
+def _drop_unlinked(mirror: Path) -> None:
+    """Delete fetched files that belong nowhere any more."""
+    for path in (mirror / FILES).glob("[!.]*"):
+        if path.stat().st_nlink == 1:
+            path.unlink(missing_ok=True)
+            path.with_name(f".{path.name}.blocks").unlink(missing_ok=True)
+
+
+def touch(release: Path) -> None:
+    """Note that a release is used now: many file systems do not."""
+    marker = release / _MANIFEST
+    os.utime(marker, ns=(time.time_ns(), marker.stat().st_mtime_ns))

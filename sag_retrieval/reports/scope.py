@@ -14,8 +14,8 @@ import numpy as np
 from sag_retrieval.clusters.events import EventTable, Flags, event_table
 from sag_retrieval.clusters.storage import DAMAGE
 from sag_retrieval.core import durable
-from sag_retrieval.release.key_filters import schema_of_release
 from sag_retrieval.release.reader import Reader
+from sag_retrieval.release.where import schema_of_release
 from sag_retrieval.reports.periods import resolved_period
 
 _SEEN: Final = "seen.json"

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.arrays import Arrays, Index
-from sag_retrieval.release.postings import Postings
+from sag_retrieval.release.text_index import Postings
 from sag_retrieval.release.topk import kth_largest
 from sag_retrieval.search.method import ParsedQuery, best_rows
 from sag_retrieval.search.options import SearchOptions

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.language.places import place_name, places_within
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import join, take_rows
+from sag_retrieval.release.mapped_arrays import join, take_rows
 from sag_retrieval.search.calibration import likelihoods
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultKey, SearchResult

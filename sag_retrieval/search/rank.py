@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.arrays import Arrays, Index
-from sag_retrieval.release.csr import group
+from sag_retrieval.release.mapped_arrays import group
 from sag_retrieval.release.topk import top_k
 from sag_retrieval.search.boosts import Bridges, boost_mentioned_titles, build_bridges, cover, named_subjects
 from sag_retrieval.search.expand import WeightedKeys

@@ -8,7 +8,7 @@ import numpy as np
 
 from sag_retrieval.core.types import Flags, Rows
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import take_rows
+from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.boosts import build_bridges
 from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
 from sag_retrieval.search.explain import explain_hit, held_words

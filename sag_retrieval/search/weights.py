@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Flags, Floats, Rows
-from sag_retrieval.release.csr import CsrLists
+from sag_retrieval.release.mapped_arrays import CsrLists
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,8 +26,8 @@ from sag_retrieval.clusters.storage import (
 )
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import take_rows
 from sag_retrieval.release.folders import delete, mark_of, sweep, write_lock, write_made
+from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.table import read_parquet

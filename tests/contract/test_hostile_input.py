@@ -15,7 +15,7 @@ from sag_retrieval.core.errors import FilterError, QueryError, RecordError, Sour
 from sag_retrieval.evaluation.questions import read_questions
 from sag_retrieval.models.structured import WrongShape, read_answer
 from sag_retrieval.rag.stages import check_record, docs_of, items_of
-from sag_retrieval.release.sql_check import check_sql
+from sag_retrieval.release.sandbox import check_sql
 from sag_retrieval.release.where import MOST_FIELDS, compile_where
 from sag_retrieval.search.method import LONGEST_QUERY, Query
 from sag_retrieval.search.registry import method_named

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sag_pipeline.sources.conversion import convert
 from sag_pipeline.sources.converters.pdf import convert_pdf
-from sag_pipeline.sources.converters.rows import table_lines
+from sag_pipeline.sources.converters.pieces import table_lines
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.sources.listing import RawDocument, list_source

@@ -5,8 +5,7 @@ import pyarrow as pa
 import pytest
 
 from sag_pipeline.embed import embed
-from sag_pipeline.embed.embed import open_embedding
-from sag_pipeline.embed.new_vectors import NewVectors
+from sag_pipeline.embed.embed import NewVectors, open_embedding
 from sag_pipeline.publish.build import Embedding
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids

@@ -14,8 +14,7 @@ from sag_pipeline.integrity.repair import price_of, repair_home
 from sag_pipeline.integrity.salvage import salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.jobs import run_report
-from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.ledger_log import HEAD, breaks
+from sag_pipeline.store.ledger import HEAD, Entry, Ledger, breaks
 from sag_pipeline.store.parts import is_sealed
 from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store

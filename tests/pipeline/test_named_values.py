@@ -107,7 +107,7 @@ def test_filters_ask_of_one_dimension_alone_in_any_of_its_names(release):
 @pytest.mark.slow
 def test_a_release_describes_its_types_to_readers_and_models(release, home: Path):
     from sag_retrieval.ask.release_context import ReleaseContext
-    from sag_retrieval.release.key_filters import schema_of_release
+    from sag_retrieval.release.where import schema_of_release
 
     schema = schema_of_release(release.manifest.key_schema)
     shown = ReleaseContext(release.index, schema=schema).vocabulary(4_000)

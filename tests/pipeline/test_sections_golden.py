@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from sag_pipeline.extract.section_windows import (
+from sag_pipeline.extract.sections import (
     LineRun,
     Window,
     is_splintered,

@@ -17,7 +17,7 @@ from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.jobs import run_report
 from sag_pipeline.runs.status import status_of
-from sag_pipeline.store.lease import lease
+from sag_pipeline.store.bucket import lease
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_retrieval import BucketError, ReleaseError, SagError, SourceError, list_releases, open_release
@@ -26,9 +26,8 @@ from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered
 from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.release.remote import manifest_files
 from sag_retrieval.remote.buckets import open_files
-from sag_retrieval.remote.cache import bytes_below, make_room
 from sag_retrieval.remote.files import Files
-from sag_retrieval.remote.mirror import mirror_of
+from sag_retrieval.remote.mirror import bytes_below, make_room, mirror_of
 from tests.support.bare_ingest import bare_ingest
 from tests.support.buckets import environment_of, new_bucket, s3_proxy
 

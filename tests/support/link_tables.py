@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sag_pipeline.publish.relational import Relational
-from sag_retrieval.release.arrays import open_arrays, write_arrays
-from sag_retrieval.release.link_rows import chunk_key_rows, event_key_rows
+from sag_pipeline.publish.build import Relational
+from sag_retrieval.release.arrays import chunk_key_rows, event_key_rows, open_arrays, write_arrays
 
 
 def with_links(made: Relational, folder: Path) -> dict[str, pa.Table]:

@@ -24,7 +24,7 @@ from sag_pipeline.publish.publish import publish
 from sag_pipeline.runs.maintenance import forget, keep_in_size, vacuum
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.tables import STORED, to_table
-from sag_retrieval.models.open_cached import open_cached_chat
+from sag_retrieval.models.cached_chat import open_cached_chat
 from sag_retrieval.release.manifest import ANSWERS
 
 

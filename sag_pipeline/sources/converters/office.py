@@ -7,8 +7,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 from sag_pipeline.sources.converters.html import blocks_text, parse_html
-from sag_pipeline.sources.converters.pieces import Converted, TextPiece, one_paragraph
-from sag_pipeline.sources.converters.rows import table_lines
+from sag_pipeline.sources.converters.pieces import Converted, TextPiece, one_paragraph, table_lines
 
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => h2:fresh"
 _REPEATED = 50

@@ -5,8 +5,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from sag_pipeline.sources.converters.pieces import Converted, TextPiece, one_paragraph
-from sag_pipeline.sources.converters.rows import table_lines
+from sag_pipeline.sources.converters.pieces import Converted, TextPiece, one_paragraph, table_lines
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"

@@ -1,7 +1,12 @@
-"""Convert PDF page by page: paragraphs, headings by font size, ruled tables by row, page numbers kept."""
+"""Convert PDF page by page: paragraphs, headings by font size, ruled tables by row, page numbers kept.
+
+Pages that are images are read with the Tesseract program, where it is installed and OCR is asked for.
+"""
 
 import io
 import re
+import shutil
+import subprocess
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,9 +14,52 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from sag_pipeline.sources.converters.ocr import read_image_page
-from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece, joined, one_paragraph
-from sag_pipeline.sources.converters.rows import table_lines
+from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece, joined, one_paragraph, table_lines
+
+_RESOLUTION = 200
+_MOST_PIXELS = 4000
+"""Of the longer side of a page."""
+_PROGRAM = "tesseract"
+
+
+def _read_image_page(payload: bytes, index: int, languages: str) -> str:
+    """The text on the image of one page of a PDF.
+
+    Raises:
+        ValueError: If the program is not installed or refuses the languages.
+
+    """
+    program = shutil.which(_PROGRAM)
+    if program is None:
+        raise ValueError(
+            "a scanned page needs the program tesseract; install it with its languages, or leave `ocr` empty"
+        )
+    found = subprocess.run(  # noqa: S603  a program of the system; languages are checked by the options
+        [program, "stdin", "stdout", "-l", languages],
+        input=_image(payload, index),
+        capture_output=True,
+        check=False,
+    )
+    if found.returncode:
+        said = " ".join(found.stderr.decode("utf-8", "replace").split())[:200]
+        raise ValueError(f"tesseract failed (exit code {found.returncode}): {said}")
+    return found.stdout.decode("utf-8", "replace").strip()
+
+
+def _image(payload: bytes, index: int) -> bytes:
+    """A page as PNG."""
+    import pypdfium2  # noqa: PLC0415  only needed for scans
+
+    pdf = pypdfium2.PdfDocument(payload)
+    try:
+        page = pdf[index]
+        scale = min(_RESOLUTION / 72, _MOST_PIXELS / max(*page.get_size(), 1))
+        out = io.BytesIO()
+        page.render(scale=scale, grayscale=True).to_pil().save(out, "PNG")
+        return out.getvalue()
+    finally:
+        pdf.close()
+
 
 _UNMAPPED = re.compile(r"\(cid:\d+\)")
 _BULLET = re.compile(r"(?:[•▪◦·‣⁃∙●○■□]|\(cid:\d+\)|[-–*])(?:\s|$)")
@@ -128,7 +176,7 @@ def _read(page: Any, number: int, payload: bytes, ocr: str) -> _Page:  # noqa: A
     found.tables = [(float(table.bbox[1]), lines) for table, lines in tables]
     found.is_image = not words and not tables and bool(page.images)
     if found.is_image and ocr:
-        found.scanned = read_image_page(payload, number - 1, ocr)
+        found.scanned = _read_image_page(payload, number - 1, ocr)
     return found
 
 

@@ -1,9 +1,9 @@
-"""Represent converted text as pieces that name their page, slide, sheet or heading; write a paragraph as one line."""
+"""Represent converted text as pieces that name their page, slide, sheet or heading; tables as one line per row."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 _CJK = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
 _CJK_BREAK = re.compile(rf"(?<=[{_CJK}])\s*\n\s*(?=[{_CJK}])")
@@ -57,3 +57,143 @@ def joined(blocks: Sequence[str]) -> str:
         is_tight = before[:2] == block[:2] and block.startswith(("| ", "- "))
         parts += ["\n" if is_tight else "\n\n", block]
     return "".join(parts)
+
+
+Cells = Sequence[str]
+_SEEN = 50
+"""Rows of a block from which its header is recognised."""
+_MOST_TIERS = 3
+_NAME_LENGTH = 60
+"""A longer column name is cut: it is repeated in every row."""
+_LONG_CELL = 300
+"""A row with a longer cell is written as paragraphs."""
+_EMPTY = frozenset({"nan", "null", "#n/a", "#div/0!", "#ref!", "#value!", "#name?", "#null!", "#num!"})
+_PERIOD = re.compile(r"(?:[A-Za-z]{1,4}\.?[ '-]?\d{0,2}[ /'-]?)?(?:19|20)\d\d(?:[/-]\d\d)?|[A-Za-z]{1,3}\d")
+"""`2024`, `FY2023/24`, `Q1`: has digits, but names a column as well as it fills a cell."""
+
+
+def table_lines(rows: Iterable[Cells], *, header: int | None = None, is_titled: bool = True) -> Iterator[str]:
+    """One line per row that has content; `| Item: pump | Price: 3.50 |`. Linear in the cells.
+
+    Blank rows divide a table into blocks. A block without a header of its own has the columns of the block before.
+
+    Args:
+        rows: Cells as text.
+        header: Rows of the header where the file marks them; None: they are recognised.
+        is_titled: Whether the first row of a table of words alone names its columns.
+
+    """
+    names: list[str] = []
+    for block in _blocks(rows):
+        first = list(islice(block, _SEEN))
+        captions = _captions(first)
+        yield from (_caption(row) for row in first[:captions])
+        first = first[captions:]
+        count = _header_rows(first, is_titled=is_titled) if header is None else min(header, len(first) - 1)
+        if count > 0:
+            names = _names(first[:count])
+        for row in chain(first[max(count, 0) :], block):
+            yield from row_lines(names, row)
+        header = None if header is None else 0
+
+
+def _blocks(rows: Iterable[Cells]) -> Iterator[Iterator[list[str]]]:
+    """Runs of rows with content, as iterators over one stream."""
+    stream = (list(map(_cell, row)) for row in rows)
+
+    def block(first: list[str]) -> Iterator[list[str]]:
+        yield first
+        for row in stream:
+            if not any(row):
+                return
+            yield row
+
+    for row in stream:
+        if any(row):
+            current = block(row)
+            yield current
+            for _ in current:  # whatever the caller left
+                pass
+
+
+def _cell(text: str) -> str:
+    bare = one_paragraph(text)
+    return "" if bare.lower() in _EMPTY else bare
+
+
+def _captions(rows: Sequence[Cells]) -> int:
+    """Leading rows of a single cell, in the first column of the table, above wider rows."""
+    first = min((next(n for n, cell in enumerate(row) if cell) for row in rows), default=0)
+    lone = [sum(map(bool, row)) == 1 and bool(row[first]) for row in rows]
+    return next((n for n, is_lone in enumerate(lone) if not is_lone), len(rows))
+
+
+def _caption(row: Cells) -> str:
+    return next(filter(None, row))
+
+
+def _header_rows(rows: Sequence[Cells], *, is_titled: bool) -> int:
+    """How many rows name the columns: rows of words above values, until every column has a name."""
+    width = max(map(len, rows), default=0)
+    valued = {column for column in range(width) if _is_valued(rows, column)}
+    if not valued:
+        filled = list(filter(None, rows[0])) if rows else []
+        is_full = len(filled) == width > 1 and len(set(filled)) == width and max(map(len, filled)) <= _NAME_LENGTH
+        return int(is_titled and len(rows) > 1 and is_full and _can_name(rows[0], is_first=True))
+    count = 0
+    while count < min(_MOST_TIERS, len(rows) - 1) and _can_name(rows[count], is_first=not count):
+        if count and not _adds_names(rows[:count], rows[count]):
+            break
+        count += 1
+    return count
+
+
+def _is_valued(rows: Sequence[Cells], column: int) -> bool:
+    """Whether most cells of a column below the first row hold numbers or dates."""
+    cells = [row[column] for row in rows[1:] if column < len(row) and row[column]]
+    return bool(cells) and sum(map(_is_value, cells)) * 2 > len(cells)
+
+
+def _is_value(cell: str) -> bool:
+    digits = sum(map(str.isdigit, cell))
+    return digits > 0 and digits * 2 >= sum(map(str.isalnum, cell)) and not cell[0].isalpha()
+
+
+def _can_name(row: Cells, *, is_first: bool) -> bool:
+    cells = list(filter(None, row))
+    is_wide = is_first or len(cells) > 1
+    return is_wide and all(not _is_value(cell) or _PERIOD.fullmatch(cell) for cell in cells)
+
+
+def _adds_names(above: Sequence[Cells], row: Cells) -> bool:
+    """Whether a row names columns that the rows above it leave without a name."""
+    named = {column for other in above for column, cell in enumerate(other) if cell}
+    return any(cell and column not in named for column, cell in enumerate(row))
+
+
+def _names(rows: Sequence[Cells]) -> list[str]:
+    """A name per column: the tiers above it, where a cell over several columns names each of them.
+
+    A mark alone, such as `#` over the numbers of the rows, names nothing.
+    """
+    width = max(map(len, rows))
+    tiers = [[*row, *[""] * (width - len(row))] for row in rows]
+    for upper, lower in pairwise(tiers):
+        for column in range(1, width):
+            if not upper[column] and lower[column] and lower[column - 1]:
+                upper[column] = upper[column - 1]
+    names = (" ".join(dict.fromkeys(filter(None, cells))) for cells in zip(*tiers, strict=True))
+    return [name[:_NAME_LENGTH].strip(" :：") if any(map(str.isalnum, name)) else "" for name in names]
+
+
+def row_lines(names: Sequence[str], row: Cells) -> Iterator[str]:
+    """A row as a line of named cells; as paragraphs if it has one cell or a long one."""
+    parts = [
+        f"{names[column]}: {cell}" if column < len(names) and names[column] and names[column] != cell else cell
+        for column, cell in enumerate(row)
+        if cell
+    ]
+    if len(parts) > 1 and max(map(len, parts)) <= _LONG_CELL:
+        yield f"| {' | '.join(parts)} |"
+    else:
+        yield from parts

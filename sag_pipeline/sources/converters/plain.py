@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from sag_pipeline.sources.converters.pieces import Converted, TextPiece, one_paragraph
-from sag_pipeline.sources.converters.rows import row_lines, table_lines
+from sag_pipeline.sources.converters.pieces import Converted, TextPiece, one_paragraph, row_lines, table_lines
 
 _DELIMITERS = ",;\t|"
 _SAMPLE = 20

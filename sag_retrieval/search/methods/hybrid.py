@@ -15,8 +15,8 @@ from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import take_rows
-from sag_retrieval.release.release_graph import graph_of
+from sag_retrieval.release.knowledge_graph import graph_of
+from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.method import (
     Method,
     ParsedQuery,

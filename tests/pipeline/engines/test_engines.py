@@ -15,8 +15,7 @@ import pytest
 
 from sag_pipeline.engines.bounds import WorkerBounds
 from sag_pipeline.engines.engine import LocalEngine, close_engines, engine_for, load_ahead, workers_for
-from sag_pipeline.engines.executors import ENDED
-from sag_pipeline.engines.processes import ProcessEngine
+from sag_pipeline.engines.executors import ENDED, ProcessEngine
 from sag_pipeline.engines.tasks import TaskCall, answer
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.store.step_batch import Batch, Made, do_batch

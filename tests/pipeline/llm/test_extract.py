@@ -13,8 +13,7 @@ from sag_pipeline.extract.shown_keys import KnownKey, KnownKeys
 from sag_pipeline.extract.summaries import summary_request
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, prompt_versions, summaries_work, triples_work
-from sag_pipeline.llm.key_waves import KeyWork
-from sag_pipeline.llm.known_keys import BatchSource, known_about
+from sag_pipeline.llm.key_waves import BatchSource, KeyWork, known_about
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelUnavailable
 from sag_retrieval.core.records import Document, Section, Summary

@@ -10,8 +10,7 @@ import pytest
 from sag_pipeline.extract.known_options import KnownOptions
 from sag_pipeline.extract.shown_keys import KnownKey
 from sag_pipeline.llm.extract import events_work
-from sag_pipeline.llm.key_waves import KeyWork
-from sag_pipeline.llm.known_keys import BatchSource, known_about
+from sag_pipeline.llm.key_waves import BatchSource, KeyWork, known_about
 from sag_pipeline.llm.known_names import NameSearch, is_written
 from sag_retrieval.core.errors import ModelUnavailable, SagError, SettingsError
 from sag_retrieval.core.records import Document

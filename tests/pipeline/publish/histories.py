@@ -10,9 +10,8 @@ import numpy as np
 
 from sag_pipeline.extract.keys import make_key
 from sag_pipeline.publish.build import Embedding, ReleaseInput, build_whole
-from sag_pipeline.publish.changes import Held
+from sag_pipeline.publish.changes import Held, Layering
 from sag_pipeline.publish.distinct_keys import make_links
-from sag_pipeline.publish.layering import Layering
 from sag_pipeline.publish.links import LINK_TABLES, Resolution, weighing
 from sag_pipeline.publish.publish import Publication, publish, seal
 from sag_pipeline.runs.maintenance import forget, vacuum

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from sag_pipeline.publish.layering import Layering
+from sag_pipeline.publish.changes import Layering
 from tests.pipeline.publish.histories import Home
 
 CALLS = frozenset({"os.rename", "os.remove", "os.rmdir", "os.link", "shutil.rmtree"})

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sag_retrieval.ask.question import release_weights
-from sag_retrieval.release.csr import CsrLists
+from sag_retrieval.release.mapped_arrays import CsrLists
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.schema import TABLES
 from tests.pipeline.publish.histories import NAMES, VALUES, Home, Made

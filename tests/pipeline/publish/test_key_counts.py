@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from sag_pipeline.extract.keys import make_key
-from sag_pipeline.publish.distinct_keys import make_links
-from sag_pipeline.publish.key_counts import COUNT_TABLES, KeyCounts
+from sag_pipeline.publish.distinct_keys import COUNT_TABLES, KeyCounts, make_links
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Document, EventKey
 from tests.pipeline.publish.histories import Home, Made

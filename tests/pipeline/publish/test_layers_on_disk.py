@@ -13,9 +13,8 @@ import pytest
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.runs.maintenance import vacuum
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.release.bundle import PACK, open_pack
-from sag_retrieval.release.checksums import OF_LARGE
-from sag_retrieval.release.manifest import Manifest
+from sag_retrieval.release.manifest import OF_LARGE, Manifest
+from sag_retrieval.release.mapped_arrays import PACK, open_pack
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.releases import Releases, prune_releases
 from tests.pipeline.publish.histories import ONE_BY_ONE, Home, Made, records
@@ -235,7 +234,7 @@ def test_a_damaged_layer_is_found_and_the_next_release_is_written_whole(tmp_path
 
 
 def test_a_release_shares_the_checksums_of_large_files_that_it_shares(tmp_path, monkeypatch):
-    monkeypatch.setattr("sag_retrieval.release.checksums._LARGE", 0)
+    monkeypatch.setattr("sag_retrieval.release.manifest._LARGE", 0)
     home = of_layers(tmp_path / "home")
     before = Releases(home.folder).path()
     now = Releases(home.folder).folder / home.publish().manifest.release_id

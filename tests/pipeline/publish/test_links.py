@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sag_pipeline.extract.keys import make_key
+from sag_pipeline.publish.build import Relational, _shaped, build_tables
 from sag_pipeline.publish.distinct_keys import make_links, normal_names
 from sag_pipeline.publish.links import Resolution, coded, weighing
-from sag_pipeline.publish.relational import Relational, _shaped, build_tables
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
 from sag_retrieval.language.words import normal_name

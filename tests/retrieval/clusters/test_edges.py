@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from sag_retrieval.clusters.edges import weigh_edges
 from sag_retrieval.clusters.events import EventLinks, EventTable
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.clusters.similarity import Sharing, key_idf, nearest, pair_statistics
+from sag_retrieval.clusters.similarity import Sharing, key_idf, nearest, pair_statistics, weigh_edges
 from sag_retrieval.core.errors import SettingsError
 from tests.support.planted import planted, table
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sag_retrieval.clusters.local_moving import NewTies, settle
+from sag_retrieval.clusters.incremental import NewTies, settle
 from sag_retrieval.clusters.options import ClusterOptions
 
 OLD = [0, 0, 0, 1, 1, 1]

@@ -3,7 +3,7 @@
 import pytest
 
 from sag_retrieval.language.words import normal_name
-from sag_retrieval.llm_writing.support import EventEvidence, check, figures
+from sag_retrieval.llm_writing.lines import EventEvidence, check, figures
 
 SHOWN = {
     1: EventEvidence.of("The leak came from an O-ring made by Marlow Seals.", "2022-05-03", "Recall notice"),

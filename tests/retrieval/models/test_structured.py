@@ -9,9 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.models.json_repair import repair_json
 from sag_retrieval.models.protocols import estimate_tokens
-from sag_retrieval.models.structured import WrongShape, read_answer, schema_instruction, strict_schema
+from sag_retrieval.models.structured import WrongShape, read_answer, repair_json, schema_instruction, strict_schema
 from tests.support.chat_server import Answer, fenced, full_width, with_trailing_commas
 
 

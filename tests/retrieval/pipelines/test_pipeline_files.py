@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import QueryError, SettingsError
 from sag_retrieval.core.options import describe_options
-from sag_retrieval.pipelines import PipelineStages, Resources, bind_pipeline, load_pipeline
-from sag_retrieval.pipelines.catalogue import FINDS, MAIN_OPTION, MEASURES
-from sag_retrieval.pipelines.file import STAGES
+from sag_retrieval.pipelines import (
+    FINDS,
+    MAIN_OPTION,
+    MEASURES,
+    STAGES,
+    PipelineStages,
+    Resources,
+    bind_pipeline,
+    load_pipeline,
+)
 from sag_retrieval.rag import MethodRetriever, PassageSource, SegmentReranker
 from sag_retrieval.search.segments import PRESETS
 from tests.support.overlap_search import OverlapSearch

@@ -20,7 +20,7 @@ from sag_retrieval.rag import (
     docs_of,
 )
 from sag_retrieval.rag.retrieve import shared_keys
-from sag_retrieval.rag.rounds import STEPS
+from sag_retrieval.rag.stages import STEPS
 from tests.support.overlap_search import OverlapSearch
 from tests.support.recorded_chat import RecordedChat
 

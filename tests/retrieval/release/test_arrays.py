@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.language.words import normal_name, tokens
 from sag_retrieval.release.arrays import open_arrays, write_arrays
-from sag_retrieval.release.csr import CsrLists, group, map_array, ranges, save_array, take_rows
-from sag_retrieval.release.postings import LENGTH_SHARE, SATURATION, Postings, build_postings
-from sag_retrieval.release.text_index import Mentions, Vocabulary, write_mentions
+from sag_retrieval.release.mapped_arrays import CsrLists, group, map_array, ranges, save_array, take_rows
+from sag_retrieval.release.text_index import (
+    LENGTH_SHARE,
+    SATURATION,
+    Mentions,
+    Postings,
+    Vocabulary,
+    build_postings,
+    write_mentions,
+)
 from tests.support.graph_parts import graph_parts
 
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), unique=True)

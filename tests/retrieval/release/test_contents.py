@@ -15,11 +15,10 @@ from sag_retrieval import open_release
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.release.checksums import packed_list, unpacked_list
 from sag_retrieval.release.folders import BLOCK, measure, sums_of
-from sag_retrieval.release.manifest import Contents, Manifest
+from sag_retrieval.release.manifest import Contents, Manifest, packed_list, unpacked_list
 from sag_retrieval.release.reader import FileFault, open_reader, verify_release
-from sag_retrieval.release.vector_tables import VectorTables
+from sag_retrieval.release.tables import VectorTables
 from sag_retrieval.release.vectors import write_dense
 from sag_retrieval.topics.stored import release_communities
 

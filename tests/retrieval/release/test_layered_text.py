@@ -4,8 +4,7 @@ import marisa_trie
 import numpy as np
 import pytest
 
-from sag_retrieval.release.layered_text import JoinedNames
-from sag_retrieval.release.text_index import NameNumbers
+from sag_retrieval.release.text_index import JoinedNames, NameNumbers
 
 FIRST, MORE = ["buoy", "heron", "heron buoy", "海", "海鹭"], ["heron buoys", "he", "海鹭号", "pier"]
 GONE = {"heron", "海", "heron buoys"}

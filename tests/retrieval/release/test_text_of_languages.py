@@ -3,8 +3,15 @@ import pyarrow as pa
 import pytest
 
 from sag_retrieval.release.layer_precedence import overlay
-from sag_retrieval.release.layered_text import LayerText, join_text
-from sag_retrieval.release.text_index import Texts, open_counts, open_text, write_mentions, write_text
+from sag_retrieval.release.text_index import (
+    LayerText,
+    Texts,
+    join_text,
+    open_counts,
+    open_text,
+    write_mentions,
+    write_text,
+)
 
 TEXTS = {
     "en": "The ship passes the locks. Rain.",

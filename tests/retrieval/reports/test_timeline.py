@@ -9,8 +9,7 @@ from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
 from sag_retrieval.reports.sections.picture import text_width
-from sag_retrieval.reports.sections.timeline import MOST_COLUMNS, WORDING, make_timeline
-from sag_retrieval.reports.sections.timeline_picture import SHAPES, draw
+from sag_retrieval.reports.sections.timeline import MOST_COLUMNS, SHAPES, WORDING, draw, make_timeline
 from sag_retrieval.reports.wording import Messages
 from sag_retrieval.topics.naming import name_communities
 from tests.retrieval.reports.test_map import community

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.release.postings import build_postings
-from sag_retrieval.release.text_index import Vocabulary
+from sag_retrieval.release.text_index import Vocabulary, build_postings
 from sag_retrieval.search.boosts import cover
 
 

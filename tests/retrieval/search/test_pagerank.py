@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_retrieval.release.csr import group
+from sag_retrieval.release.mapped_arrays import group
 from sag_retrieval.search.weights import power, push
 
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats, Rows, Rows64
 from sag_retrieval.language.words import fold
-from sag_retrieval.release.csr import join
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph, Overlap
+from sag_retrieval.release.mapped_arrays import join
 
 Seed = tuple[int, float]
 """Entity row and score."""

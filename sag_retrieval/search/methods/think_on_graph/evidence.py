@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.release_graph import ReleaseGraph
+from sag_retrieval.release.knowledge_graph import ReleaseGraph
 from sag_retrieval.search.methods.think_on_graph.beams import Beam, path_text
 from sag_retrieval.search.methods.think_on_graph.retriever import GraphDocument, GraphOptions, Walk, debug_record
 from sag_retrieval.search.paths import GraphEvidence, HitPath, PathStep

@@ -11,8 +11,8 @@ from sag_retrieval.core.types import Flags, Floats, Rows64
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import take_rows
-from sag_retrieval.release.release_graph import ReleaseGraph, graph_of
+from sag_retrieval.release.knowledge_graph import ReleaseGraph, graph_of
+from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import SparseVectors
 from sag_retrieval.search.method import (

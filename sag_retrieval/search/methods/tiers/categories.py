@@ -13,8 +13,8 @@ from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import CsrLists, group, take_rows
 from sag_retrieval.release.folders import MADE, check_made
+from sag_retrieval.release.mapped_arrays import CsrLists, group, take_rows
 from sag_retrieval.release.table import read_parquet
 from sag_retrieval.topics.category_vectors import categories_in, category_texts, read_category_vectors
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Rows
 from sag_retrieval.language.words import is_cjk
-from sag_retrieval.release.csr import take_rows
+from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods.tiers.source import ReleaseTiers, Tier
 from sag_retrieval.search.methods.tiers.workflow import TIERS, TiersFound

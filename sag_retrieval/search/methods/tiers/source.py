@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import take_rows
+from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.method import Allowed, QuerySimilarity
 from sag_retrieval.search.methods.tiers.categories import Categories, best_of, cosines
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import FilterError
-from sag_retrieval.release.sandbox_results import NamedIds, RowMaps, restrict
+from sag_retrieval.release.sandbox import NamedIds, RowMaps, restrict
 
 
 def rows(flags):

@@ -6,8 +6,7 @@ import duckdb
 import pytest
 
 from sag_retrieval.core.errors import FilterError
-from sag_retrieval.release.sandbox import SandboxOptions, open_sandbox
-from sag_retrieval.release.sql_check import LONGEST, check_sql
+from sag_retrieval.release.sandbox import LONGEST, SandboxOptions, check_sql, open_sandbox
 from tests.support.sql_tables import tables_of
 
 LET_THROUGH = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sag_retrieval.core.errors import ModelUnavailable
-from sag_retrieval.release.release_graph import MentionLinks, _built, graph_of, open_graph, write_graph
+from sag_retrieval.release.knowledge_graph import MentionLinks, _built, graph_of, open_graph, write_graph
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Allowed, Query
 from sag_retrieval.search.methods.hybrid import HybridOptions, hybrid_method

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.release.release_graph import graph_of
+from sag_retrieval.release.knowledge_graph import graph_of
 from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.methods.hybrid import HybridOptions, hybrid_method
 from sag_retrieval.search.methods.think_on_graph import GraphOptions

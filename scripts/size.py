@@ -13,13 +13,13 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 67_450,
-    "lines of code": 39_900,
-    "lines of hand rules for language": 10_700,
+    "lines of both packages": 67_410,
+    "lines of code": 39_840,
+    "lines of hand rules for language": 10_680,
     "regular expressions outside language/": 344,
     "modules": 428,
     "modules with one importer in the same folder": 73,
-    "options": 248,
+    "options": 150,
     "benchmarks, files": 29,
     "benchmarks, lines": 5_560,
     "decision records": 40,
@@ -27,7 +27,7 @@ BOUNDS = {
     "decision records, words of the longest": 200,
     "pages of docs": 43,
     "pages of docs, words": 58_600,
-    "lines of tests": 44_400,
+    "lines of tests": 44_290,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

@@ -44,7 +44,6 @@ def model_of(
     chat: CachedChat,
     language: str,
     options: KeyOptions | None = None,
-    support: SupportOptions = SUPPORT,
 ) -> str:
     """What the rows that a model makes for a table depend on, as a part of the fingerprint of its step.
 
@@ -52,7 +51,6 @@ def model_of(
     identity. The schema of keys counts by source (`StepSpec.of_source`).
     """
     found = f"{chat.fingerprint} {language} {prompt_versions(table)}"
-    found += f" {support}" if support != SUPPORT else ""
     usual = KeyOptions()
     decisive = replace(options or usual, most_known=usual.most_known, known_tokens=usual.known_tokens)
     decisive = replace(decisive, schema=usual.schema)

@@ -12,6 +12,7 @@ from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.fast import ask_fast
 from sag_retrieval.ask.global_statements import LEAST_NEAR, Wanted, answering_statements
 from sag_retrieval.ask.modes import ModeResult
+from sag_retrieval.ask.options import AT_ONCE
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.theme_sources import ThemeSources
 from sag_retrieval.clusters.groups import CitedSentence
@@ -173,7 +174,7 @@ def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
         session.note(
             f"{len(near) - reached} of {len(near)} themes are beyond the budget; raise max_calls or max_tokens"
         )
-    with ThreadPoolExecutor(session.options.at_once, thread_name_prefix="sag-global") as threads:
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="sag-global") as threads:
         answers = list(threads.map(lambda part: _asked(session, part), shown[:reached]))
     points: list[_Point] = []
     trace = [_told(each) for each in near]

@@ -131,7 +131,7 @@ def run_ingest(
 
     Args:
         sources: Folders and files; none: SAG_SOURCE.
-        options: Options of a run, such as `{"en_size": 500, "header.sentences": True}`. A schema of keys in
+        options: Options of a run, such as `{"en_size": 500, "header.section_title": False}`. A schema of keys in
             `RunOptions` takes the place of that of the home.
         follow: Fields of the asset `documents`, such as `{"allow_removals": True}`.
 

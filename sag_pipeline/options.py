@@ -12,7 +12,6 @@ from sag_pipeline.extract.model_keys import KeyOptions
 from sag_pipeline.extract.rules.recogniser import RULES
 from sag_pipeline.extract.sections import SectionOptions
 from sag_pipeline.extract.summaries import SummaryOptions
-from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.tables import STORED
 from sag_retrieval.clusters.options import ClusterOptions
@@ -132,8 +131,6 @@ class RunOptions:
     """How a language model is asked for keys."""
     known: KnownOptions = field(default_factory=KnownOptions)
     """Which known keys a language model is shown, and in which waves it is asked for keys."""
-    support: SupportOptions = field(default_factory=SupportOptions)
-    """How much of what a language model wrote its text must have."""
     align: AlignOptions = field(default_factory=AlignOptions)
     """Which keys with close names a language model is asked about."""
     batch: BatchLimits = field(default_factory=BatchLimits)

@@ -245,19 +245,23 @@ USES = {
 
 def _option_rows(name: str, usual: object, shown: dict[tuple[str, str], tuple[str, str]]) -> list[str]:
     """The options of a section: a table of those that no section before has, and a line about each of the others."""
-    rows, again = list[str](), dict[str, list[str]]()
+    rows, again = dict[str, list[str]](), dict[str, list[str]]()
     for row in describe_options(usual):
         default, meaning = (row[column].replace("|", "\\|") for column in ("default", "meaning"))
-        section, known = shown.setdefault((row["name"].rpartition(".")[2], meaning), (name, default))
+        leaf = row["name"].rpartition(".")[2]
+        section, known = shown.setdefault((leaf, meaning), (name, default))
+        other = "" if known == default else f" (`{default or 'none'}`)"
         if section == name:
-            rows += [f"| `{row['name']}` | {f'`{default}`' if default else ''} | {row['values']} | {meaning} |"]
+            told = f" | {f'`{known}`' if known else ''} | {row['values']} | {meaning} |"
+            rows.setdefault(leaf + told, [told]).append(f"`{row['name']}`{other}")
         else:
-            other = "" if known == default else f" (`{default or 'none'}`)"
             again.setdefault(section, []).append(f"`{row['name']}`{other}")
-    lines = ["| option | default | values | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
+    table = [f"| {', '.join(names)}{told}" for told, *names in rows.values()]
+    lines = ["| option | default | values | meaning |", "|---|---|---|---|", *table, ""] if rows else []
     for section, names in again.items():
         told, begins = (names, "As") if rows else ([each for each in names if each.endswith(")")], "All options")
-        lines += [f"{begins} of [{section}](#{section}), with the default where it is another: {', '.join(told)}.", ""]
+        others = f", with the default where it is another: {', '.join(told)}" if told else ""
+        lines += [f"{begins} of [{section}](#{section}){others}.", ""]
     return lines
 
 

@@ -142,7 +142,7 @@ class PipelineResource(_Configured):
         with open_cached_chat(settings, run.chat, run.batch) as chat:
             if chat is None:
                 return self.make(context, table)
-            step = step_of(table, run.steps, model_of(table, chat, settings.language, run.key, run.support))
+            step = step_of(table, run.steps, model_of(table, chat, settings.language, run.key))
             with self.store() as store:
                 again = self.redo(context, store, table)
                 chat.ask_again(is_again(store, run.reprocess))

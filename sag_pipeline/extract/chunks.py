@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Annotated, Final, NamedTuple
 
 from sag_pipeline.extract.headers import HeaderOptions, chunk_header
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Chunk, Document, Section, Summary, make_id
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, is_rule, logical_lines, physical_lines, trimmed
 from sag_retrieval.language.sentences import spans_within
@@ -139,16 +139,16 @@ class ChunkOptions:
     """Characters of a chunk of a Chinese document."""
     en_size: Annotated[int, Bounds(_LEAST_SIZE)] = 400
     """Characters of a chunk of any other document."""
-    whole_factor: Annotated[float, Bounds(0)] = 4.0
+    whole_factor: Annotated[float, Bounds(0), Internal()] = 4.0
     """A document up to this many times the size is one passage between its headings: siblings that share all their keys
     do not help a ranking (R@5 on `musique_train` 80 against 78)."""
-    block_factor: Annotated[float, Bounds(1)] = 3.0
+    block_factor: Annotated[float, Bounds(1), Internal()] = 3.0
     """A table or a fenced block stays whole up to this many times the size."""
-    heading_factor: Annotated[float, Bounds(0, 1, below=True)] = 0.4
+    heading_factor: Annotated[float, Bounds(0, 1, below=True), Internal()] = 0.4
     """A heading starts a new chunk once the chunk before has this part of the size; 0: always."""
-    tail_factor: Annotated[float, Bounds(0, 1, below=True)] = 0.25
+    tail_factor: Annotated[float, Bounds(0, 1, below=True), Internal()] = 0.25
     """A last chunk shorter than this part of the size joins the one before it."""
-    stable_borders: bool = True
+    stable_borders: Annotated[bool, Internal()] = True
     """Let the text around them choose the borders, so that an edit changes its own chunk and its neighbours alone; off:
     chunks are filled one after the other, and an edit moves the borders of all that follow in its section."""
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sag_pipeline.extract.summaries import SummaryOptions, summarise
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Section
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import as_lines, load_prompt
@@ -36,7 +36,7 @@ class HeaderOptions:
     """One sentence about the section; a summary of every section is then made."""
     sentences: bool = False
     """Introduce each part by a sentence; off: the bare titles and summaries, one per line."""
-    max_length: Annotated[int, Bounds(0)] | None = None
+    max_length: Annotated[Annotated[int, Bounds(0)] | None, Internal()] = None
     """Characters; None: no limit."""
 
     def __post_init__(self) -> None:

@@ -17,14 +17,14 @@ class KnownOptions:
     """Known keys that are found for an event by its words and initials."""
     similar_events: Annotated[int, Bounds(0), Internal()] = 3
     """Nearest events whose keys are found for an event."""
-    title: bool = True
+    title: Annotated[bool, Internal()] = True
     """Whether the title of a document is shown where an event seems to spell it otherwise."""
     stored_types: bool = True
     """Whether the model may also choose types that keys of the current release have and the default schema lacks: of
     supplied events, of an earlier schema. A schema of the home's own is the whole list."""
     least_similarity: Annotated[float, Bounds(0, 1), Internal()] = 0.5
     """Least cosine of a known key or event: a model tends to choose a shown name, even a dissimilar one."""
-    first_wave: Annotated[int, Bounds(0)] = 0
+    first_wave: Annotated[int, Bounds(0), Internal()] = 0
     """Events of the first wave; 0: as many as calls run at once. Each further wave has as many as are known already."""
     longest_wave: Annotated[int, Bounds(1), Internal()] = 1_000
     """Most events of a wave: all are asked about before the keys of any of them are known."""

@@ -33,9 +33,9 @@ class KeyOptions:
     """What finds names where no model is asked: `rules`, or the name of one that another package adds."""
     one_event_per_question: bool = False
     """Ask about one event per question instead of the events of a chunk: more expensive and seldom better."""
-    most_events: Annotated[int, Bounds(1)] = 20
+    most_events: Annotated[int, Bounds(1), Internal()] = 20
     """Events that one question is about: of more, models leave keys out."""
-    most_known: Annotated[int, Bounds(0)] = 40
+    most_known: Annotated[int, Bounds(0), Internal()] = 40
     """Known keys shown in one question, so that one entity keeps one name."""
     known_tokens: Annotated[int, Bounds(0)] = 75
     """Tokens of the known keys in one question; what was found best is shown first."""

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sag_retrieval.core.errors import ModelError, SettingsError
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Section, make_id
 from sag_retrieval.language.layout import Span, physical_lines
 from sag_retrieval.language.words import fold, normal_form
@@ -231,13 +231,13 @@ class SectionOptions:
 
     min_length: Annotated[int, Bounds(0)] = 1_000
     """A shorter document is one untitled section, and no model is asked."""
-    max_characters: Annotated[int, Bounds(1)] = 20_000
+    max_characters: Annotated[int, Bounds(1), Internal()] = 20_000
     """A longer document is read in windows of about this size."""
-    line_length: Annotated[int, Bounds(10)] = LINE_LENGTH
+    line_length: Annotated[int, Bounds(10), Internal()] = LINE_LENGTH
     """Longer lines are cut, so that a section can begin inside a long paragraph."""
-    min_average: Annotated[int, Bounds(0)] = 500
+    min_average: Annotated[int, Bounds(0), Internal()] = 500
     """A window with sections that would be shorter on average stays one section."""
-    merge_windows: Merging = "same_title"
+    merge_windows: Annotated[Merging, Internal()] = "same_title"
     """When the sections on both sides of a window's border are joined."""
     min_section: Annotated[int, Bounds(0)] = 400
     """Without a model: a shorter section joins its neighbour; half of it in Chinese."""

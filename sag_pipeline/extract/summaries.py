@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.language.layout import LineKind, logical_lines, marker_length
 from sag_retrieval.language.sentences import one_line, sentences, spans_within
@@ -35,11 +35,11 @@ _ENDS = tuple('.!?。！？…"”’」』)）')
 class SummaryOptions:
     """How long summaries are, and how many sentences are rated together."""
 
-    sentence_count: Annotated[int, Bounds(1)] = 3
+    sentence_count: Annotated[int, Bounds(1), Internal()] = 3
     """Sentences of a summary."""
     max_characters: Annotated[int, Bounds(1)] = 500
     """Longest summary."""
-    window: Annotated[int, Bounds(2)] = 200
+    window: Annotated[int, Bounds(2), Internal()] = 200
     """Sentences rated together; the best of all windows are rated again."""
 
     def __post_init__(self) -> None:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Annotated, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.dates import dates
 from sag_retrieval.language.quantities import quantities
@@ -131,20 +130,14 @@ _OWN = 0.5
 class SupportOptions:
     """How much of what a model wrote must occur in the text that it wrote it about; the rest is left out."""
 
-    event_words: Annotated[float, Bounds(0, 1)] = 0.7
+    event_words: float = 0.7
     """Share of an event's words that its passage, title and summary must have; its numbers and names must all occur. 0:
     nothing is checked. Of events that models wrote 2 % are below, and 98 % of events of other passages."""
-    key_words: Annotated[float, Bounds(0, 1)] = 0.75
+    key_words: float = 0.75
     """Share of the words of a key, or of the head or tail of a triple, that its event or passage must have; 0: nothing
     is checked. Of names that a model listed .1 % are below."""
-    text_words: Annotated[float, Bounds(0, 1)] = 0.4
+    text_words: float = 0.4
     """Share of the words of a summary or title that its text must have, else rules write it; 0: nothing is checked."""
-    unrelated_known: bool = False
-    """Take a known key for an event that has no word, initials or shortened form of its name."""
-
-    def __post_init__(self) -> None:
-        """Refuse what is no share."""
-        check_options(self)
 
 
 class Clause(NamedTuple):

@@ -133,7 +133,7 @@ def _supported(
     else:
         is_right = _is_flag(key.value, evidence, least) or evidence.names(key.value, least)
         if not is_right and normal_name(key.value) in known:
-            is_right = options.unrelated_known or is_named_otherwise(key.value, event.content)
+            is_right = is_named_otherwise(key.value, event.content)
     if is_right:
         return key.model_copy(update={"same_as": aliases})
     if aliases:

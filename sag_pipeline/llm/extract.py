@@ -102,7 +102,6 @@ def model_of(
     chat: CachedChat,
     language: str,
     options: KeyOptions | None = None,
-    support: SupportOptions = _SUPPORT,
 ) -> str:
     """What the rows that a model makes for a table depend on, as a part of the fingerprint of its step.
 
@@ -110,7 +109,6 @@ def model_of(
     identity. The schema of keys counts by source (`StepSpec.of_source`).
     """
     found = f"{chat.fingerprint} {language} {prompt_versions(table)}"
-    found += f" {support}" if support != _SUPPORT else ""
     usual = KeyOptions()
     decisive = replace(options or usual, most_known=usual.most_known, known_tokens=usual.known_tokens)
     decisive = replace(decisive, schema=usual.schema)

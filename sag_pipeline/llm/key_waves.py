@@ -391,5 +391,4 @@ def known_keys_work(
         known=run.known,
         concurrency=run.chat.concurrency,
         language=settings.language,
-        support=run.support,
     )

@@ -17,7 +17,7 @@ from sag_retrieval.ask.model_answer import (
     write_answer,
 )
 from sag_retrieval.ask.modes import Background, ModeResult, find_background
-from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.options import AT_ONCE, FoundPassage
 from sag_retrieval.ask.part_answer import extractive_answer
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, fill, marks, single_step
@@ -164,7 +164,7 @@ def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome])
     done = dict(known)
     waiting = list(plan.steps)
     running: dict[Future[StepOutcome], SubQuestion] = {}
-    with ThreadPoolExecutor(max_workers=session.options.at_once, thread_name_prefix="sag-step") as pool:
+    with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="sag-step") as pool:
         while waiting or running:
             ready = [step for step in waiting if all(need in done for need in step.needs)]
             waiting = [step for step in waiting if step not in ready]

@@ -15,6 +15,7 @@ from sag_retrieval.ask.asked_words import AskedWord, asked_words, share_held
 from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.evidence import sentence_for
 from sag_retrieval.ask.modes import ModeResult, ask_fast
+from sag_retrieval.ask.options import AT_ONCE
 from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.question import AnswerKind, question_parts
 from sag_retrieval.ask.session import Session
@@ -432,7 +433,7 @@ def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
         session.note(
             f"{len(near) - reached} of {len(near)} themes are beyond the budget; raise max_calls or max_tokens"
         )
-    with ThreadPoolExecutor(session.options.at_once, thread_name_prefix="sag-global") as threads:
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="sag-global") as threads:
         answers = list(threads.map(lambda part: _asked(session, part), shown[:reached]))
     points: list[_Point] = []
     trace = [_told(each) for each in near]

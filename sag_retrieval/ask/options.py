@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Protocol
 
 from sag_retrieval.core.errors import QueryError
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 
 
 class FoundPassage(Protocol):
@@ -72,6 +72,10 @@ MODES: Final[Mapping[Mode, ModeEntry]] = {
 """Every mode, by name; the command line takes its choices and help from here."""
 
 
+AT_ONCE: Final = 8
+"""Sub-questions of one plan, or themes of a global answer, that are answered at the same time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskOptions:
     """Bounds and choices for one question; the defaults suit a question of a few steps."""
@@ -88,8 +92,6 @@ class AskOptions:
     """Plans of the deep mode, the first included."""
     nodes: Annotated[int, Bounds(1)] = 8
     """Sub-questions of one plan."""
-    at_once: Annotated[int, Bounds(1)] = 8
-    """Sub-questions answered at the same time."""
     max_calls: Annotated[int, Bounds(0)] = 40
     """Model calls for the whole question; one is kept for the final answer."""
     max_tokens: Annotated[int, Bounds(0)] = 200_000
@@ -98,12 +100,10 @@ class AskOptions:
     """Wall time after which no model answer is waited for."""
     evidence: Annotated[int, Bounds(1)] = 10
     """Passages shown for the final answer."""
-    context: bool = True
+    context: Annotated[bool, Internal()] = True
     """A model sees each passage with heading, date, the sentence before, events and keys; off: title and text."""
     vocabulary: Annotated[int, Bounds(0, 10_000)] = 600
     """Tokens of tables, key types, units and example values shown to a model that may write filters; 0: none."""
-    segment_characters: Annotated[int, Bounds(1, 24_000)] = 3_000
-    """With segments: most characters of joined passages, a third of them in one; chunks follow."""
     sentences: Annotated[int, Bounds(1)] = 3
     """Sentences of an answer made without a model."""
 

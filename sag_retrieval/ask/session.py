@@ -21,6 +21,8 @@ from sag_retrieval.prompts import load_prompt
 from sag_retrieval.search.segments import CANDIDATES, SegmentOptions
 
 _SHOWN_KEYS = 5
+_SEGMENT_CHARACTERS = 3_000
+"""With segments: most characters of joined passages, a third of them in one; chunks follow."""
 EVIDENCE_CHARACTERS = 24_000
 """Most characters of passages in one prompt."""
 
@@ -166,7 +168,7 @@ class Session:
         """The passages of several searches: with segments joined as those of one extraction, else in turn by rank."""
         if self.segments is None or self.context is None:
             return merge_hits((), *rankings)
-        return self.context.joined(rankings, self.segments, self.options.segment_characters)
+        return self.context.joined(rankings, self.segments, _SEGMENT_CHARACTERS)
 
     @property
     def vocabulary(self) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 
 ClusterMethod = Literal["leiden", "leiden-modularity", "louvain", "key-type", "topics", "sections"]
 
@@ -28,7 +28,7 @@ class ClusterOptions:
     `topics`."""
     topics: Annotated[int, Bounds(2, 100)] = 14
     """Topics aimed at, for the method `topics`."""
-    pairs: Literal["candidates", "all"] = "candidates"
+    pairs: Annotated[Literal["candidates", "all"], Internal()] = "candidates"
     """`all` weighs every pair: exact, for at most 5,000 events."""
     use_idf: bool = True
     """Rare keys tie more than common ones."""
@@ -40,22 +40,22 @@ class ClusterOptions:
     """Share of the keys in a pair's weight; the rest is cosine similarity."""
     threshold: Annotated[float, Bounds(-1, 1)] = 0.1
     """A pair of events counts from this weight."""
-    common_key_limit: Annotated[int, Bounds(2, 1_000_000)] = 100
+    common_key_limit: Annotated[int, Bounds(2, 1_000_000), Internal()] = 100
     """A key with more events than this proposes no pairs; it still counts in the weight of a pair."""
-    neighbours_by_meaning: Annotated[int, Bounds(0, 1_000)] = 5
+    neighbours_by_meaning: Annotated[int, Bounds(0, 1_000), Internal()] = 5
     """Events nearest in meaning that each event is paired with."""
-    strongest: Annotated[int, Bounds(1, 1_000)] = 8
+    strongest: Annotated[int, Bounds(1, 1_000), Internal()] = 8
     """Pairs kept for each event."""
     resolution: Annotated[float, Bounds(0, 1_000_000)] | None = None
     """Weight per pair that a community must hold to stay together: larger gives smaller communities.
     None: .005, and more for less than 600 events."""
     levels: Annotated[int, Bounds(1, 8)] = 3
     """Most levels of communities."""
-    level_ratio: Annotated[float, Bounds(0, 1)] = 0.2
+    level_ratio: Annotated[float, Bounds(0, 1), Internal()] = 0.2
     """Resolution of each level above, relative to the one below."""
-    iterations: Annotated[int, Bounds(1, 1_000)] = 4
+    iterations: Annotated[int, Bounds(1, 1_000), Internal()] = 4
     """Rounds in which communities are refined."""
-    seed: int = 0
+    seed: Annotated[int, Internal()] = 0
     """Of the random numbers of the clustering."""
 
     def resolution_for(self, size: int) -> float:

@@ -59,7 +59,7 @@ class Presets:
 
 @dataclass(frozen=True, slots=True)
 class Internal:
-    """Marks a field that the code sets itself: users cannot set it."""
+    """Marks a field that users cannot set: the code sets it, or it is a constant of a method or a rule."""
 
 
 class RefusedError(ValueError):

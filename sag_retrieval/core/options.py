@@ -113,6 +113,9 @@ def build_options(
     known = {option.name: option for option in options_of(start)}
     chosen: dict[tuple[str, ...], Any] = {}
     for name, value in _flat(given, known):
+        if is_dataclass(value) and (group := _group(name, known)):
+            chosen[group] = value
+            continue
         option = known.get(name)
         if option is None:
             raise SettingsError(f"{_unknown(name, known, owner)}; `sag settings --options {what}` lists them")
@@ -171,18 +174,20 @@ def _own_options(cls: Any) -> list[str]:  # noqa: ANN401  an options class
 
 
 def _flat(given: Mapping[str, Any], known: Mapping[str, Option], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted names and their values; an instance given for a group sets all of its options."""
+    """Dotted names and their values; an instance given for a group replaces it."""
     for key, value in given.items():
         name = f"{prefix}{key}"
         if not any(other.startswith(f"{name}.") for other in known):
             yield name, value
         elif isinstance(value, Mapping):
             yield from _flat(value, known, f"{name}.")
-        elif is_dataclass(value) and not isinstance(value, type):
-            inside = {name: getattr(value, name) for name in _own_options(type(value))}
-            yield from _flat(inside, known, f"{name}.")
         else:
             yield name, value
+
+
+def _group(name: str, known: Mapping[str, Option]) -> tuple[str, ...]:
+    """Where the group of a name lies; empty if it is none."""
+    return next((option.path[:-1] for other, option in known.items() if other.startswith(f"{name}.")), ())
 
 
 def _unknown(name: str, known: Mapping[str, Option], owner: str) -> str:

@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Annotated, Literal
 
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.models.protocols import Prices, Usage
 
 _SECONDS = re.compile(r"\d+(\.\d+)?")
@@ -36,9 +36,9 @@ class ChatOptions:
     """Longest silence of the server, before an answer or within it; the whole of an answer may take longer."""
     tries: Annotated[int, Bounds(1)] = 6
     """Attempts per call: the first, and repeats after rate limiting, server errors and lost connections."""
-    first_pause_seconds: Annotated[float, Bounds(0)] = 0.5
+    first_pause_seconds: Annotated[float, Bounds(0), Internal()] = 0.5
     """Before the second attempt; doubled each time, with jitter, never below Retry-After."""
-    longest_pause_seconds: Annotated[float, Bounds(0)] = 60.0
+    longest_pause_seconds: Annotated[float, Bounds(0), Internal()] = 60.0
     """Longest pause between two attempts."""
     requests_per_minute: Annotated[int, Bounds(1)] | None = None
     """Requests that the server allows per minute; calls wait."""
@@ -48,7 +48,7 @@ class ChatOptions:
     """Consecutive failed attempts, over all calls, until the server counts as down."""
     patience_seconds: Annotated[float, Bounds(0)] = 10.0
     """How long these failures must last: a server that restarts quickly is not down."""
-    down_seconds: Annotated[float, Bounds(0)] = 30.0
+    down_seconds: Annotated[float, Bounds(0), Internal()] = 30.0
     """How long a server counts as down before one call tries it again."""
     max_calls: Annotated[int, Bounds(0)] | None = None
     """Budget of a step: calls."""
@@ -58,7 +58,7 @@ class ChatOptions:
     """Budget of a step, in the unit of the prices."""
     temperature: Annotated[float, Bounds(0)] | None = 0.0
     """Sampling temperature; none: the server decides."""
-    seed: int | None = None
+    seed: Annotated[int | None, Internal()] = None
     """Seed of the model's sampling, if the server supports it."""
     reasoning_effort: ReasoningEffort = "default"
     """How long a reasoning model thinks before it answers: less is cheaper; default: nothing is said of it."""

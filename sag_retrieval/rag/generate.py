@@ -121,7 +121,7 @@ class ModelRefiner(Refiner):
     """A language model shortens the documents in one call; without one, or on failure, `ExtractiveRefiner` does."""
 
     chat: Annotated[ChatModel | None, Internal()] = field(default=None, repr=False)
-    shown: Annotated[int, Bounds(1)] = 20
+    shown: Annotated[int, Bounds(1), Internal()] = 20
     """Documents given to the model."""
 
     def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
@@ -211,7 +211,7 @@ class QAPromptor(Stage):
     """Fills `prompt` from the best available documents; without documents the context is empty."""
 
     language: Literal["auto", "zh", "en"] = "auto"
-    """`zh`, `en`, or `auto`: that of the query."""
+    """Language of the prompts: `zh`, `en`, or `auto`, that of the question."""
 
     def __post_init__(self) -> None:
         """Refuse a language that has no prompt."""

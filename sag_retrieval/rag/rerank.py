@@ -88,9 +88,9 @@ class ModelReranker(Reranker):
     chat: Annotated[ChatModel | None, Internal()] = field(default=None, repr=False)
     keep: Annotated[int, Bounds(1)] = 5
     """Documents that the model chooses."""
-    shown: Annotated[int, Bounds(1)] = 100
+    shown: Annotated[int, Bounds(1), Internal()] = 100
     """Documents shown to the model."""
-    longest: Annotated[int, Bounds(1)] = 600
+    longest: Annotated[int, Bounds(1), Internal()] = 600
     """Characters shown of a document."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:

@@ -43,7 +43,7 @@ class ReportOptions:
     models: PrintedText = ""
     cluster: ClusterOptions = field(default_factory=lambda: ClusterOptions(method="topics"))
     """How events become communities: by default topics, which go across documents."""
-    full_articles: Shown = 10
+    full_articles: Annotated[int, Bounds(1, 10_000), Internal()] = 10
     """Communities with a whole article each."""
     articles: Shown = 20
     """Communities with an article at all; the others are counted."""

@@ -35,9 +35,9 @@ def boost_mentioned_titles(
         docs/algorithm.md §search.13.
 
     """
-    if options.named_floor <= 0:
+    if options.formula.named_floor <= 0:
         return scores
-    floor = 1 - (1 - options.named_floor) / length
+    floor = 1 - (1 - options.formula.named_floor) / length
     lifted = scores.copy()
     for chunks in named_subjects(arrays, reading, options):
         best = scores[chunks].max(initial=0.0)
@@ -51,7 +51,7 @@ def named_subjects(arrays: Arrays, reading: ParsedQuery, options: SearchOptions)
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     for _, keys in reading.mentions:
         chunks = chunks_about(arrays, keys, allowed)
-        if 0 < len(np.unique(arrays.chunk_document[chunks])) <= options.named_documents:
+        if 0 < len(np.unique(arrays.chunk_document[chunks])) <= options.formula.named_documents:
             yield chunks
 
 
@@ -157,7 +157,7 @@ def build_bridges(
     starts = choose_starts(scores, arrays.chunk_document, options)
     pair = _pairs(index, starts, length, options, allowed)
     gain = scores[starts[pair.start]] * pair.link
-    floor = options.bridge_floor / length
+    floor = options.formula.bridge_floor / length
     gain = gain * (floor + (1 - floor) * _residual(arrays, starts, pair, terms))
     order = np.lexsort((pair.start, -gain, pair.end))
     first = order[np.flatnonzero(np.diff(pair.end[order], prepend=-1))]
@@ -166,7 +166,7 @@ def build_bridges(
 
 def choose_starts(scores: Floats, document: npt.NDArray[Any], options: SearchOptions) -> Rows:
     """The best chunks, with a limit per document, ties by row."""
-    pool = min(len(scores), 8 * options.bridge_starts)
+    pool = min(len(scores), 8 * options.formula.bridge_starts)
     if pool == 0:
         return np.zeros(0, np.int32)
     rows = np.flatnonzero((scores >= kth_largest(scores, pool)) & (scores > 0))
@@ -174,10 +174,10 @@ def choose_starts(scores: Floats, document: npt.NDArray[Any], options: SearchOpt
     taken: dict[int, int] = {}
     for row in rows[np.argsort(-scores[rows], kind="stable")].tolist():
         owner = int(document[row])
-        if taken.get(owner, 0) < options.bridge_starts_per_document:
+        if taken.get(owner, 0) < options.formula.bridge_starts_per_document:
             chosen.append(row)
             taken[owner] = taken.get(owner, 0) + 1
-        if len(chosen) == options.bridge_starts:
+        if len(chosen) == options.formula.bridge_starts:
             break
     return np.array(chosen, np.int32)
 
@@ -200,7 +200,7 @@ def _pairs(index: Index, starts: Rows, length: float, options: SearchOptions, al
     arrays = index.arrays
     start, place = arrays.chunk_keys.gather(starts)
     key = arrays.chunk_keys.items[place]
-    narrow = (arrays.key_document_count[key] <= options.bridge_documents) & index.leads[key]
+    narrow = (arrays.key_document_count[key] <= options.formula.bridge_documents) & index.leads[key]
     start, key = start[narrow], key[narrow]
     owner, place = arrays.key_chunks.gather(key)
     start, key, end = start[owner], key[owner], arrays.key_chunks.items[place]

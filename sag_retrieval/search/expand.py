@@ -56,10 +56,10 @@ def expand(index: Index, reading: ParsedQuery, options: SearchOptions) -> Expans
     carrying = _carrying(index, found, seeds.rows, allowed)
     events, cosine = found[carrying], cosine[carrying]
     links, neighbours = links_from(index.arrays.event_keys, events, allowed)
-    likeness = sharpen(cosine, options.sharpness)
+    likeness = sharpen(cosine, options.formula.sharpness)
     weight_of_key = look_up(seeds.rows, seeds.weights, neighbours)
     weight = event_weights(links, weight_of_key, likeness) if weight_of_key.any() else likeness
-    back = key_weights(links, weight, len(neighbours)) * _rarity(index, neighbours, options.back_idf)
+    back = key_weights(links, weight, len(neighbours)) * _rarity(index, neighbours, options.formula.back_idf)
     back *= index.leads[neighbours]
     kept, kept_weight = prune(neighbours, back, options)
     keys = WeightedKeys(kept, kept_weight, np.ones(len(kept), np.int32))
@@ -76,7 +76,7 @@ def seed_keys(index: Index, reading: ParsedQuery, options: SearchOptions) -> tup
                 found[row] = min(cosine, 1.0), reason
     rows = np.array(sorted(found), np.int32)
     cosines = np.array([found[row][0] for row in rows.tolist()])
-    weights = sharpen(cosines, options.sharpness) * _rarity(index, rows, options.seed_idf)
+    weights = sharpen(cosines, options.formula.sharpness) * _rarity(index, rows, options.formula.seed_idf)
     reasons = {row: reason for row, (_, reason) in found.items()}
     return WeightedKeys(rows, weights, np.zeros(len(rows), np.int32)), reasons
 
@@ -88,9 +88,9 @@ def _sources(
     for name, rows, vector in reading.given:
         yield rows, np.ones(len(rows)), f"given: {name}"
         yield *_similar_keys(index, vector, options.key_count, allowed), f"like the given {name}"
-    if options.start == "events" or (reading.given and not options.join_given_keys):
+    if options.formula.start == "events" or (reading.given and not options.formula.join_given_keys):
         return
-    for name, rows in reading.mentions if options.use_mentions else ():
+    for name, rows in reading.mentions if options.formula.use_mentions else ():
         yield rows, np.ones(len(rows)), f"named: {name}"
     yield *_similar_keys(index, reading.vector, options.key_count, allowed), "like the query"
 
@@ -128,7 +128,7 @@ def _row(vector: Any) -> Floats:  # noqa: ANN401  a mean of sparse rows is not o
 
 def prune(rows: Rows, weights: Floats, options: SearchOptions) -> tuple[Rows, Floats]:
     """Step 8: the keys of highest weight, ascending by row, above 0 and at least at the threshold."""
-    if options.normalise:
+    if options.formula.normalise:
         weights = normalise(weights)
     least = options.final_threshold * weights.max(initial=0.0)
     order = np.lexsort((rows, -weights))[: options.final_count]
@@ -175,9 +175,9 @@ def _hop(
     allowed = reading.query.allowed
     _, events = links_from(index.arrays.key_events, keys.rows, allowed.events if allowed else None)
     links, neighbours = links_from(index.arrays.event_keys, events, allowed.keys if allowed else None)
-    similarity = sharpen(likeness.of(events), options.sharpness)
+    similarity = sharpen(likeness.of(events), options.formula.sharpness)
     weight = event_weights(links, look_up(keys.rows, keys.weights, neighbours), similarity)
-    idf = rarity(index.arrays.key_idf[neighbours], index.arrays.highest_idf, options.back_idf)
+    idf = rarity(index.arrays.key_idf[neighbours], index.arrays.highest_idf, options.formula.back_idf)
     back = key_weights(links, weight, len(neighbours)) * idf * index.leads[neighbours]
     rows, weights = prune(neighbours, back, options)
     known = look_up(keys.rows, keys.hops.astype(np.float64), rows)

@@ -45,14 +45,10 @@ def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> Te
     allowed = query.allowed.chunks if query.allowed else None
     bm25 = arrays.chunk_text.scores(reading.terms)
     cosine, is_exact = chunk_cosines(arrays.vectors["chunks"], reading.vector, bm25, allowed)
-    if options.use_bm25:
-        parts = relative(cosine, allowed), relative(bm25, allowed)
-        length = typical_length(arrays, 0.5 * parts[0] + 0.5 * parts[1])
-        exact = 0.5 + options.exact_gain * (1 - 1 / length)
-        similarity = (1 - exact) * parts[0] + exact * parts[1]
-    else:
-        similarity = np.maximum(cosine, 0) if allowed is None else np.where(allowed, np.maximum(cosine, 0), 0)
-        length = typical_length(arrays, similarity)
+    parts = relative(cosine, allowed), relative(bm25, allowed)
+    length = typical_length(arrays, 0.5 * parts[0] + 0.5 * parts[1])
+    exact = 0.5 + options.formula.exact_gain * (1 - 1 / length)
+    similarity = (1 - exact) * parts[0] + exact * parts[1]
     in_context = _in_context(arrays, reading, similarity, length, options)
     return TextRoute(cosine, is_exact, bm25, similarity, in_context, length)
 
@@ -94,12 +90,12 @@ def _in_context(
     if arrays.document_count == arrays.chunk_count:
         return similarity
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    if not (options.document_context or options.neighbour_context):
+    if not (options.formula.document_context or options.formula.neighbour_context):
         return similarity
     whole = min_max(arrays.document_text.scores(reading.terms))[arrays.chunk_document]
     is_long = 1 - 1 / length
     neighbours = best_neighbour(similarity, arrays.chunk_document)
-    context = options.document_context * whole + options.neighbour_context * neighbours
+    context = options.formula.document_context * whole + options.formula.neighbour_context * neighbours
     return relative(similarity + is_long * context, allowed)
 
 
@@ -158,9 +154,9 @@ def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options:
         docs/algorithm.md §search.12.
 
     """
-    least = options.named_share
+    least = options.formula.named_share
     share = min(1.0, named_share(index, reading) / least) if least > 0 else 1.0
-    return share * key_trust(seeds, options.key_trust)
+    return share * key_trust(seeds, options.formula.key_trust)
 
 
 def key_trust(seeds: WeightedKeys, power: float) -> float:
@@ -199,21 +195,21 @@ def weigh_candidates(
     candidates = np.unique(np.concatenate([chunk, alike]))
     added = key_terms(keys.weights[owner], count, keys.hops[owner])
     term = sum_at(np.searchsorted(candidates, chunk), added, len(candidates))
-    return candidates, chunk_weights(route.similarity[candidates], term, options.similarity_share)
+    return candidates, chunk_weights(route.similarity[candidates], term, options.formula.similarity_share)
 
 
 def _pagerank(arrays: Arrays, keys: WeightedKeys, candidates: Rows, initial: Floats, options: SearchOptions) -> Floats:
-    if options.graph == "none":
+    if options.formula.graph == "none":
         total = np.zeros(arrays.chunk_count)
         total[candidates] = initial
         return total
-    key_share, chunk_share = restart(keys.weights, initial, options.key_share)
-    if options.graph == "candidates":
-        return _on_candidates(arrays, (keys.rows, key_share), (candidates, chunk_share), options.damping)
+    key_share, chunk_share = restart(keys.weights, initial, options.formula.key_share)
+    if options.formula.graph == "candidates":
+        return _on_candidates(arrays, (keys.rows, key_share), (candidates, chunk_share), options.formula.damping)
     seeds = (keys.rows, key_share), (candidates, chunk_share)
     if arrays.key_count + arrays.chunk_count > SMALL_GRAPH:
-        return push(arrays.key_chunks, arrays.chunk_keys, *seeds, options.damping)
-    return power(arrays.key_chunks, arrays.chunk_keys, *seeds, options.damping)[1]
+        return push(arrays.key_chunks, arrays.chunk_keys, *seeds, options.formula.damping)
+    return power(arrays.key_chunks, arrays.chunk_keys, *seeds, options.formula.damping)[1]
 
 
 def _on_candidates(arrays: Arrays, keys: Seeds, chunks: Seeds, damping: float) -> Floats:
@@ -244,7 +240,7 @@ def text_weight(arrays: Arrays, keys: WeightedKeys, route: TextRoute, options: S
     n is the typical number of chunks a document has, m the effective number of chunks a final key has.
     Source: docs/algorithm.md §search.11.
     """
-    return options.text_share * route.chunks_per_document * max(1.0, breadth(arrays, keys) / 2)
+    return options.formula.text_share * route.chunks_per_document * max(1.0, breadth(arrays, keys) / 2)
 
 
 def breadth(arrays: Arrays, keys: WeightedKeys) -> float:
@@ -271,11 +267,11 @@ def _bridged(index: Index, reading: ParsedQuery, scores: ChunkScores, options: S
 
 
 def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
-    weight = options.coverage / scores.route.chunks_per_document
+    weight = options.formula.coverage / scores.route.chunks_per_document
     if weight <= 0:
         return scores
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    final = cover(scores.final, arrays.chunk_text, reading.terms, weight, options.coverage_pool, allowed)
+    final = cover(scores.final, arrays.chunk_text, reading.terms, weight, options.formula.coverage_pool, allowed)
     return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
 
 
@@ -284,7 +280,7 @@ def bridge_strength(arrays: Arrays, reading: ParsedQuery, length: float, options
 
     Else a bridge between long documents starts from a chunk that answers already, or from one that answers nothing.
     """
-    if options.bridge_strength <= 0:
+    if options.formula.bridge_strength <= 0:
         return 0.0
     is_named = any(True for _ in named_subjects(arrays, reading, options))
-    return options.bridge_strength / length + (1 - 1 / length) * is_named
+    return options.formula.bridge_strength / length + (1 - 1 / length) * is_named

@@ -207,7 +207,7 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
     """
     stopwatch = Stopwatch()
     with stopwatch("read"):
-        reading = weigh_names(index, parse_query(index, query), options.named_weight)
+        reading = weigh_names(index, parse_query(index, query), options.formula.named_weight)
     with stopwatch("expand"):
         expansion = expand(index, reading, options)
     with stopwatch("hop"):
@@ -242,7 +242,7 @@ def bridge(index: Index, query: Query) -> Ranking:
     """Chunks by BM25 + cosine in context, then by bridges between them; without a walk from keys."""
     stopwatch = Stopwatch()
     with stopwatch("read"):
-        reading = weigh_names(index, parse_query(index, query), SAG.named_weight)
+        reading = weigh_names(index, parse_query(index, query), SAG.formula.named_weight)
     with stopwatch("text"):
         route = read_texts(index, reading, SAG)
     root = np.sqrt(route.in_context)

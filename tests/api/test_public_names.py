@@ -20,6 +20,7 @@ INSIDE = {
     "Arrays": "arrays by row number, for rankings of one's own: their module is their address",
     "Part": "how a pipeline asks several requests as one",
     "ClusterMethod": "the values of one option",
+    "Formula": "the constants of a method, which no user sets",
 }
 """Types that are reached from public ones and have no public name, with the reason."""
 

@@ -248,8 +248,8 @@ def test_a_function_of_ones_own_ranks(release):
 
 
 def test_options_by_object_and_by_name_are_the_same(release):
-    by_object = release.search(QUESTION, options=SearchOptions(hops=2, bridge_strength=0.0))
-    by_name = release.search(QUESTION, options={"hops": 2, "bridge_strength": 0.0})
+    by_object = release.search(QUESTION, options=SearchOptions(hops=2, text_count=9))
+    by_name = release.search(QUESTION, options={"hops": 2, "text_count": 9})
 
     assert by_object.hits == by_name.hits
     assert by_object.hits != release.search(QUESTION).hits

@@ -90,7 +90,7 @@ def test_the_method_the_keys_and_the_options_of_the_search_are_those_given(serve
     plain = told("ask", QUESTION, "--mode", mode)
     by_text = told("ask", QUESTION, "--mode", mode, "--method", "bm25")
     by_keys = told("ask", QUESTION, "--mode", mode, "--key", "Simon Pike", "--key", "Lanwan University")
-    otherwise = told("ask", QUESTION, "--mode", mode, "--set", "search.bridge_strength=0", "--set", "search.coverage=0")
+    otherwise = told("ask", QUESTION, "--mode", mode, "--set", "search.final_count=1", "--set", "search.text_count=5")
     with open_release() as release:
         same = release.ask(QUESTION, mode=mode, keys=["Simon Pike", "Lanwan University"])
 

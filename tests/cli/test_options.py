@@ -121,7 +121,7 @@ def wrong_pairs() -> list[tuple[str, list[str]]]:
 def test_every_option_of_every_command_refuses_a_wrong_value_in_one_line(here):
     pairs = wrong_pairs()
 
-    assert len(pairs) > 200
+    assert len(pairs) > 150
     for what, arguments in pairs:
         line = refused(*arguments)
         assert "must be" in line, (arguments, line)
@@ -179,7 +179,7 @@ def test_settings_list_the_options_of_every_method_and_operation(home, name):
 
 def test_the_options_of_a_search_reach_it(here):
     usual = answer("search", "Heron")
-    fewer = answer("search", "Heron", "--set", "key_count=1", "--set", "use_mentions=false", "--set", "final_count=1")
+    fewer = answer("search", "Heron", "--set", "key_count=1", "--set", "final_count=1")
 
     assert len(fewer["keys"]) < len(usual["keys"])
 
@@ -255,7 +255,7 @@ def test_the_options_of_a_report_reach_it(here):
 @pytest.mark.slow
 def test_the_options_of_an_ingest_reach_its_tables(here, home):
     before = open_release().table("keys").set_index("key_id")["idf"]
-    given = ["idf_smoothing=add-one", "header=full", "header.sentences=false", "zh_size=40", "whole_factor=0"]
+    given = ["idf_smoothing=add-one", "header=full", "zh_size=40"]
 
     answer("ingest", "docs", *(part for pair in given for part in ("--set", pair)))
     after = open_release()
@@ -263,13 +263,13 @@ def test_the_options_of_an_ingest_reach_its_tables(here, home):
 
     assert (after.table("keys").set_index("key_id")["idf"].reindex(before.index) <= before).all()
     assert any("Lumen Optics" in header for header in headers)
-    assert not any(header.startswith("Document context") for header in headers)
+    assert any(header.startswith("Document context") for header in headers)
     assert answer("ingest", "docs")["release"] == open_release().release_id
 
 
 @pytest.mark.slow
 def test_an_ingest_with_unchanged_options_makes_nothing_anew(here):
-    again = answer("ingest", "docs", "--set", "en_size=400", "--set", "header=titles", "--set", "whole_factor=4")
+    again = answer("ingest", "docs", "--set", "en_size=400", "--set", "header=titles")
 
     assert not again["is_new"]
     assert all(step.get("new", 0) == step.get("changed", 0) == 0 for step in again["steps"].values())

@@ -59,8 +59,6 @@ def outage(retries: int) -> dg.ExecuteInProcessResult:
                     "tries": 2,
                     "failures_until_down": 1,
                     "patience_seconds": 0.0,
-                    "first_pause_seconds": 0.0,
-                    "down_seconds": 60.0,
                 }
             }
         },

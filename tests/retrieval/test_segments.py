@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -96,7 +97,7 @@ def test_what_lies_between_relevant_chunks_comes_with_them():
     hits = [("d", 1, 0.9), ("d", 3, 0.85), ("d", 4, 0.8)]
     spans = {"d": [(100 * n, 100 * n + 100) for n in range(8)]}
 
-    segments = extract_segments([hits], spans, {"relevance": "raw"})
+    segments = extract_segments([hits], spans, SegmentOptions(relevance="raw"))
 
     assert [(s.chunk_start, s.chunk_end, s.start, s.end) for s in segments] == [(1, 5, 100, 500)]
 
@@ -120,10 +121,10 @@ def test_an_unknown_scaling_is_refused():
 def test_linear_scaling_takes_the_true_length_of_every_chunk():
     spans = {"d": [(0, 700), (700, 2100), (2100, 2800)]}
     hits = [[("d", 0, 1.0), ("d", 2, 1.0)]]
-    options = {"relevance": "raw", "minimum_value": 0.0, "decay_rate": 1000.0}
+    options = SegmentOptions(relevance="raw", minimum_value=0.0, decay_rate=1000.0)
 
     floor = extract_segments(hits, spans, options)
-    linear = extract_segments(hits, spans, {**options, "length_scaling": "linear"})
+    linear = extract_segments(hits, spans, replace(options, length_scaling="linear"))
 
     assert floor[0].score - linear[0].score == pytest.approx(0.18)  # the long gap costs twice under `linear`
 
@@ -132,7 +133,7 @@ def test_documents_are_those_of_the_first_hits_in_order_of_appearance():
     first = [("b", 0, 3.0), ("a", 0, 2.0), ("c", 0, 1.0)]
     second = [("d", 0, 3.0), ("a", 0, 1.0)]
 
-    documents = segment_documents([first, second], {"top_k_for_document_selection": 2})
+    documents = segment_documents([first, second], SegmentOptions(top_k_for_document_selection=2))
 
     assert documents == ["b", "a", "d"]
 
@@ -142,7 +143,7 @@ def test_queries_choose_in_turn():
     first = [("d", 0, 1.0), ("d", 8, 0.99)]
     second = [("d", 4, 1.0)]
 
-    segments = extract_segments([first, second], spans, {"relevance": "raw"})
+    segments = extract_segments([first, second], spans, SegmentOptions(relevance="raw"))
 
     assert [s.chunk_start for s in segments] == [0, 4, 8]
 
@@ -150,12 +151,7 @@ def test_queries_choose_in_turn():
 def test_every_further_query_extends_the_budget():
     spans = {"d": [(n, n + 1) for n in range(40)]}
     queries = [[("d", 10 * q + n, 1.0) for n in range(10)] for q in range(4)]
-    options = {
-        "relevance": "raw",
-        "overall_max_length": 10,
-        "overall_max_length_extension": 5,
-        "max_length": 40,
-    }
+    options = SegmentOptions(relevance="raw", overall_max_length=10, overall_max_length_extension=5, max_length=40)
 
     lengths = [
         sum(s.chunk_end - s.chunk_start for s in extract_segments(queries[: n + 1], spans, options)) for n in range(4)
@@ -173,9 +169,9 @@ def test_the_best_hit_is_returned_when_nothing_is_worth_enough():
     spans = {"d": [(0, 5), (5, 9)]}
     hits = [[("d", 1, 0.1), ("d", 0, 0.05)]]
 
-    one = extract_segments(hits, spans, {"relevance": "raw"})
-    both = extract_segments(hits, spans, {"relevance": "raw", "fallback_top_k": 2})
-    none = extract_segments(hits, spans, {"relevance": "raw", "fallback_top_k": 0})
+    one = extract_segments(hits, spans, SegmentOptions(relevance="raw"))
+    both = extract_segments(hits, spans, SegmentOptions(relevance="raw", fallback_top_k=2))
+    none = extract_segments(hits, spans, SegmentOptions(relevance="raw", fallback_top_k=0))
 
     assert one == [Segment("d", 1, 2, 5, 9, pytest.approx(0.1 - 0.18))]
     assert [s.chunk_start for s in both] == [1, 0]
@@ -185,8 +181,8 @@ def test_the_best_hit_is_returned_when_nothing_is_worth_enough():
 def test_of_a_chunk_named_twice_the_better_rank_counts():
     spans = {"d": [(0, 5)]}
 
-    once = extract_segments([[("d", 0, 0.9)]], spans, {"relevance": "raw"})
-    twice = extract_segments([[("d", 0, 0.9), ("d", 0, 0.1)]], spans, {"relevance": "raw"})
+    once = extract_segments([[("d", 0, 0.9)]], spans, SegmentOptions(relevance="raw"))
+    twice = extract_segments([[("d", 0, 0.9), ("d", 0, 0.1)]], spans, SegmentOptions(relevance="raw"))
 
     assert once == twice
 
@@ -196,7 +192,7 @@ def test_the_text_of_a_segment_is_the_exact_source():
     spans = {"d": [(0, 4), (8, 19), (20, 24)]}
     hits = [[("d", 0, 1.0), ("d", 1, 0.99), ("d", 2, 0.98)]]
 
-    (segment,) = extract_segments(hits, spans, {"relevance": "raw"})
+    (segment,) = extract_segments(hits, spans, SegmentOptions(relevance="raw"))
 
     assert segment_text(text, segment) == text
 
@@ -261,7 +257,6 @@ def test_missing_options_are_those_of_balanced():
         {"decay_rate": 0},
         {"irrelevant_chunk_penalty": -0.1},
         {"minimum_value": float("nan")},
-        {"top_k_for_document_selection": 0},
         {"overall_max_length": True},
     ],
 )
@@ -273,7 +268,7 @@ def test_a_wrong_option_is_refused_with_the_presets_named(given_options):
 @pytest.mark.parametrize("given_options", [{"relevance": "cosine"}, {"length_scaling": "log"}])
 def test_a_wrong_choice_is_refused_with_the_choices_named(given_options):
     with pytest.raises(ValueError, match="must be one of"):
-        segment_options(given_options)
+        SegmentOptions(**given_options)
 
 
 def test_a_hit_that_its_document_does_not_have_is_refused():
@@ -312,7 +307,7 @@ def test_twenty_thousand_chunks_are_searched():
     draw = random.Random(3)
     hits = [("d", place, 1 - rank / 250) for rank, place in enumerate(draw.sample(range(count), 200))]
 
-    segments = extract_segments([hits], spans, {"relevance": "raw", "max_length": 40, "overall_max_length": 200})
+    segments = extract_segments([hits], spans, SegmentOptions(relevance="raw", max_length=40, overall_max_length=200))
 
     assert segments
     assert sum(s.chunk_end - s.chunk_start for s in segments) <= 200
@@ -323,8 +318,8 @@ def test_a_segment_with_half_of_a_section_takes_in_the_rest():
     sections = {"d": ["a", "a", "b", "b", "b", "b", "c", "c", "c"]}
     hits = [("d", 3, 1.0), ("d", 4, 1.0)]
 
-    plain = extract_segments([hits], spans, {"relevance": "raw"})
-    whole = extract_segments([hits], spans, {"relevance": "raw"}, sections)
+    plain = extract_segments([hits], spans, SegmentOptions(relevance="raw"))
+    whole = extract_segments([hits], spans, SegmentOptions(relevance="raw"), sections)
 
     assert [(s.chunk_start, s.chunk_end) for s in plain] == [(3, 5)]
     assert [(s.chunk_start, s.chunk_end, s.start, s.end) for s in whole] == [(2, 6, 2, 6)]
@@ -336,7 +331,7 @@ def test_a_segment_grows_over_a_section_only_within_its_limits(limit):
     spans = {"d": [(n, n + 1) for n in range(4)]}
     hits = [("d", 1, 1.0), ("d", 2, 1.0)]
 
-    (segment,) = extract_segments([hits], spans, {"relevance": "raw", **limit}, {"d": ["b"] * 4})
+    (segment,) = extract_segments([hits], spans, SegmentOptions(relevance="raw", **limit), {"d": ["b"] * 4})
 
     assert segment.chunk_end - segment.chunk_start <= 3
 
@@ -351,7 +346,7 @@ def test_grown_segments_never_overlap_nor_shrink_nor_pass_the_budget(sizes, plac
     labels = [number for number, size in enumerate(sizes) for _ in range(size)]
     spans = {"d": [(n, n + 1) for n in range(len(labels))]}
     hits = [("d", place, 1.0) for place in places if place < len(labels)]
-    options = {"relevance": "raw", "max_length": longest, "overall_max_length": budget}
+    options = SegmentOptions(relevance="raw", max_length=longest, overall_max_length=budget)
 
     plain = extract_segments([hits], spans, options)
     whole = extract_segments([hits], spans, options, {"d": labels})

@@ -41,12 +41,11 @@ INGEST = {
     "header": "full",
     "header.title_by_model": True,
     "section.min_length": 400,
-    "section.min_average": 0,
     "align.pairs_per_event": 0.5,
 }
 QUESTIONS = ("Which company made the O-ring that leaked?", "502ai的创始人是谁的学生？")
 SEARCHES = (
-    ("think-on-graph", GraphOptions(use_multi_hop=True, stop_when_enough=True)),
+    ("think-on-graph", GraphOptions(use_multi_hop=True)),
     ("tiers", TiersOptions()),
     ("tiers", TiersOptions(method="llm")),
 )

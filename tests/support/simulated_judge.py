@@ -53,7 +53,6 @@ class SimulatedJudge:
             "ChosenPaths": lambda s: {"paths": self._best(s)},
             "Chosen": lambda s: {"entries": self._best(s, _HALF)},
             "DocumentScores": self._scores,
-            "Enough": lambda s: {"is_enough": self._is_enough(s)},
             "Decision": self._decision,
         }
         return replies[schema_of(request)](shown)

@@ -107,11 +107,11 @@ def _rows_of(source: str, spec: CorpusSpec, tables: Mapping[str, object]) -> Abs
 def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: its most representative sentences, or a summary by a language model."""
     run, language = sag.run_options(), sag.settings().language
-    options, titles, support = run.summary, run.header.title_by_model, run.support
+    options, titles = run.summary, run.header.title_by_model
     return sag.extract(
         context,
         "summaries",
-        lambda chat, _: summaries_work(chat, options, language, titles=titles, support=support),
+        lambda chat, _: summaries_work(chat, options, language, titles=titles),
     )
 
 
@@ -121,7 +121,7 @@ def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mat
     run = sag.run_options()
     if not run.sections_by_model:
         return sag.make(context, "sections")
-    return sag.extract(context, "sections", lambda chat, _: sections_work(chat, run.steps, run.support))
+    return sag.extract(context, "sections", lambda chat, _: sections_work(chat, run.steps))
 
 
 @_by_document("chunks", "read")
@@ -133,8 +133,8 @@ def chunks(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mater
 @_by_document("events", "extract")
 def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per event, extracted from its chunk, or supplied with the document."""
-    language, support = sag.settings().language, sag.run_options().support
-    return sag.extract(context, "events", lambda chat, _: events_work(chat, language, support))
+    language = sag.settings().language
+    return sag.extract(context, "events", lambda chat, _: events_work(chat, language))
 
 
 @_by_document("keys", "extract")
@@ -153,5 +153,5 @@ def triples(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
     """One row per triple, supplied with the document or derived from the keys of an event."""
     if not sag.run_options().triples_by_model:
         return sag.make(context, "triples")
-    language, support = sag.settings().language, sag.run_options().support
-    return sag.extract(context, "triples", lambda chat, _: triples_work(chat, language, support))
+    language = sag.settings().language
+    return sag.extract(context, "triples", lambda chat, _: triples_work(chat, language))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.models.protocols import ChatModel
@@ -51,13 +51,11 @@ class HybridOptions:
     """Weight of the cosine, the rest is BM25's; or one weight per language of the question, `zh` and `en`."""
     keyword_boost: Positive = 0.15
     """Added for each distinct keyword of the question that the chunk contains."""
-    keyword_length: Annotated[int, Bounds(0)] = 3
-    """Shortest Latin keyword."""
     kg_boost: Positive = 1.2
     """Strength of the graph's boost; 0: the graph is not searched."""
-    kg_min_lexical: Positive = 0.0
+    kg_min_lexical: Annotated[Positive, Internal()] = 0.0
     """Chunks with a lower scaled BM25 get no boost."""
-    candidate_multiplier: Positive | None = None
+    candidate_multiplier: Annotated[Positive | None, Internal()] = None
     """Keep only the best `max(top_k, multiplier · top_k)` chunks before keywords are added; None: all."""
     graph: GraphOptions = field(default_factory=GraphOptions)
     """Options of the walk on the graph."""
@@ -235,7 +233,7 @@ def _text_scores(index: Index, reading: ParsedQuery) -> RawScores:
 
 
 def _with_keywords(index: Index, reading: ParsedQuery, raw: RawScores, options: HybridOptions) -> RawScores:
-    wanted = keywords(reading.query.text, options.keyword_length)
+    wanted = keywords(reading.query.text)
     if not wanted or not options.keyword_boost:
         return raw
     share = options.dense_share(reading.query.text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
-from sag_retrieval.core.options import Bounds, build_options, check_options
+from sag_retrieval.core.options import Bounds, Internal, build_options, check_options
 from sag_retrieval.core.types import Floats
 
 RelevanceScale = Literal["constant", "raw", "minmax", "calibrated"]
@@ -27,7 +27,7 @@ class SegmentOptions:
     """Longest segment."""
     overall_max_length: Annotated[int, Bounds(0)] = 30
     """Chunks of all segments together, for one query."""
-    overall_max_length_extension: Annotated[int, Bounds(0)] = 5
+    overall_max_length_extension: Annotated[int, Bounds(0), Internal()] = 5
     """Added to `overall_max_length` for every query after the first."""
     minimum_value: float = 0.5
     """Segments with a lower value are not returned."""
@@ -35,19 +35,17 @@ class SegmentOptions:
     """Subtracted from each value. Higher: shorter segments (0.05: 20 to 50 chunks, 0.2: 4 to 10, 0.4: 1 to 3)."""
     decay_rate: Annotated[float, Bounds(0, above=True)] = 30.0
     """Ranks over which the value of a hit falls to 1/e."""
-    top_k_for_document_selection: Annotated[int, Bounds(1)] = 10
+    top_k_for_document_selection: Annotated[int, Bounds(1), Internal()] = 10
     """Only documents of this number of first hits per query are considered."""
-    chunk_length_adjustment: bool = True
+    chunk_length_adjustment: Annotated[bool, Internal()] = True
     """Whether longer chunks have more weight."""
-    length_scaling: Scaling = "floor"
+    length_scaling: Annotated[Scaling, Internal()] = "floor"
     """`floor`: chunks up to `reference_length` count alike; `linear`: in proportion to their characters."""
     reference_length: Annotated[int, Bounds(1)] = 700
     """Characters of a chunk that counts once."""
-    relevance: RelevanceScale | Callable[[Floats], Floats] = "calibrated"
+    relevance: Annotated[RelevanceScale | Callable[[Floats], Floats], Internal()] = "calibrated"
     """How a query's scores, best first, become relevance in 0 to 1."""
-    constant_relevance: Annotated[float, Bounds(0)] = 0.8
-    """The relevance of every hit under `constant`."""
-    fallback_top_k: Annotated[int, Bounds(0)] = 1
+    fallback_top_k: Annotated[int, Bounds(0), Internal()] = 1
     """Best hits to return as segments if no segment reaches the minimum value; 0: none."""
 
     def __post_init__(self) -> None:

@@ -17,6 +17,8 @@ NOT_RETRIEVED = 1000
 
 RELEVANCE_FLOOR = 0.3
 """Relevance of the last hit under `minmax`."""
+_CONSTANT = 0.8
+"""The relevance of every hit under `constant`."""
 _BACKGROUND_RANK = 100
 
 
@@ -74,7 +76,7 @@ def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
     if options.relevance == "raw" or not score.size:
         return score
     if options.relevance == "constant":
-        return np.full(score.shape, options.constant_relevance)
+        return np.full(score.shape, _CONSTANT)
     if options.relevance == "minmax":
         return RELEVANCE_FLOOR + (1 - RELEVANCE_FLOOR) * _between(score, score.min(), score.max())
     return calibrated_relevance(score)

@@ -42,7 +42,7 @@ def made(report: dict[str, Any]) -> list[str]:
 def test_each_option_of_the_questions_reaches_the_model_and_makes_again_what_depends_on_it(server: ChatServer):
     first = bare_ingest(["inbox"])
     before = len(server.calls)
-    unchanged = bare_ingest(["inbox"], {"batch.parts": 1, "batch.tokens": 20, "key.most_known": 3})
+    unchanged = bare_ingest(["inbox"], {"batch.parts": 1, "batch.tokens": 20})
     assert made(unchanged) == []
     assert unchanged["release"] == first["release"]
     assert len(server.calls) == before

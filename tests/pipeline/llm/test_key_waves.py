@@ -137,7 +137,7 @@ def test_an_ingest_that_is_stopped_is_continued_with_the_prompts_of_one_that_is_
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
     source({f"{n}.md": f"# Part {n}\n\n{REPORT.text[n * 300 : n * 300 + 1500]}\n" for n in range(6)})
-    options = {"concurrency": 1, "batch.parts": 2, "triples_by_model": False, "known.first_wave": 8}
+    options = {"concurrency": 1, "batch.parts": 2, "triples_by_model": False}
     whole = bare_ingest(["inbox"], options)
     expected = sorted(key_prompts(server))
     server.calls.clear()

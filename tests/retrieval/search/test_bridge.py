@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sag_retrieval.search.boosts import build_bridges, choose_starts, document_rarity
 from sag_retrieval.search.explain import explain_hit
-from sag_retrieval.search.options import SAG
+from sag_retrieval.search.options import SAG, Formula
 from tests.retrieval.search.conftest import Doc
 
 
@@ -20,7 +20,7 @@ def bridges_from(index, title, question, length=1.0, **changes):
     scores = np.zeros(index.arrays.chunk_count)
     scores[row_of(index, title)] = 1.0
     terms = index.arrays.terms.numbers(question)
-    return build_bridges(index, scores, terms, length, replace(SAG, **changes), None)
+    return build_bridges(index, scores, terms, length, replace(SAG, formula=Formula(**changes)), None)
 
 
 def test_a_bridge_leads_over_a_shared_name_to_the_chunk_about_it(corpus):
@@ -104,7 +104,9 @@ def test_starts_are_the_best_chunks_but_few_of_one_document():
     scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.0])
     document = np.array([0, 0, 0, 1, 2, 3])
 
-    starts = choose_starts(scores, document, replace(SAG, bridge_starts=4, bridge_starts_per_document=2))
+    starts = choose_starts(
+        scores, document, replace(SAG, formula=Formula(bridge_starts=4, bridge_starts_per_document=2))
+    )
 
     assert starts.tolist() == [0, 1, 3, 4]
 

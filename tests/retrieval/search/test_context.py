@@ -9,7 +9,7 @@ from sag_retrieval.release.topk import BinaryIndex, pack
 from sag_retrieval.release.vectors import DenseVectors
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query, chunk_cosines, parse_query
-from sag_retrieval.search.options import SAG
+from sag_retrieval.search.options import SAG, Formula
 from sag_retrieval.search.rank import (
     best_neighbour,
     breadth,
@@ -46,7 +46,7 @@ def test_the_named_document_lifts_all_its_chunks(long_corpus):
 
 
 def test_context_can_be_switched_off(long_corpus):
-    options = replace(SAG, document_context=0.0, neighbour_context=0.0)
+    options = replace(SAG, formula=Formula(document_context=0.0, neighbour_context=0.0))
 
     route = read_texts(long_corpus, parse_query(long_corpus, Query("Birch Bank")), options)
 
@@ -113,7 +113,7 @@ def test_bridges_join_long_documents_only_where_the_question_names_a_subject(lon
 
 def test_a_subject_of_many_documents_names_none(long_corpus):
     reading = parse_query(long_corpus, Query("What did Birch Bank buy?"))
-    twice = replace(SAG, named_documents=1)
+    twice = replace(SAG, formula=Formula(named_documents=1))
     documents = np.arange(long_corpus.arrays.chunk_count, dtype=np.int32)
     arrays = replace(long_corpus.arrays, chunk_document=documents)
 
@@ -167,7 +167,7 @@ def test_neighbours_count_as_far_as_documents_are_long(build):
     def lifted(chunks):
         texts = ["Quarry walls are measured.", *["Nothing of note."] * (chunks - 1)]
         index = build([Doc("", [[(text, [])] for text in texts]), Doc("", [[("Otters swim.", [])]])])
-        options = replace(SAG, document_context=0.0, neighbour_context=0.5)
+        options = replace(SAG, formula=Formula(document_context=0.0, neighbour_context=0.5))
         route = read_texts(index, parse_query(index, Query("quarry walls")), options)
         return route.in_context[1], 0.5 * (1 - 1 / route.chunks_per_document)
 

@@ -89,7 +89,8 @@ def test_the_query_finds_chunks_by_cosine_and_bm25_beside_those_of_its_keys(inde
 
 
 def test_events_lead_to_keys_and_initial_weights_rank_the_chunks_in_the_simplified_form(index, reading):
-    options = replace(SAG_EVENTS, event_count=2, final_count=2, sharpness=1.0, back_idf=0.0, normalise=False)
+    formula = replace(SAG_EVENTS.formula, sharpness=1.0, back_idf=0.0, normalise=False)
+    options = replace(SAG_EVENTS, event_count=2, final_count=2, formula=formula)
 
     found = expand(index, reading, options)
     ranked = search(index, Query("query"), options)

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from sag_retrieval.search.boosts import boost_mentioned_titles, chunks_about
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query, parse_query
-from sag_retrieval.search.options import SAG
+from sag_retrieval.search.options import SAG, Formula
 from sag_retrieval.search.rank import key_trust, named_share, walk_trust
 from tests.retrieval.search.conftest import Doc
 
 
 def lifted(index, question, scores, length=1.0, **changes):
     return boost_mentioned_titles(
-        index.arrays, parse_query(index, Query(question)), scores, length, replace(SAG, **changes)
+        index.arrays, parse_query(index, Query(question)), scores, length, replace(SAG, formula=Formula(**changes))
     )
 
 
@@ -28,7 +28,7 @@ def test_each_thing_that_the_query_names_is_lifted_to_the_floor(corpus):
 
     found = lifted(corpus, "Is Hank Snow older than 云南农业公司?", scores)
 
-    assert np.flatnonzero(found == SAG.named_floor).tolist() == sorted(
+    assert np.flatnonzero(found == SAG.formula.named_floor).tolist() == sorted(
         [row_of(corpus, "Hank Snow"), row_of(corpus, "云南农业公司")]
     )
 
@@ -49,7 +49,7 @@ def test_a_name_that_too_many_documents_bear_lifts_nothing(build):
     scores = np.full(3, 0.1)
 
     assert lifted(index, "Where is Springfield?", scores, named_documents=2).tolist() == [0.1] * 3
-    assert lifted(index, "Where is Springfield?", scores, named_documents=3).max() == SAG.named_floor
+    assert lifted(index, "Where is Springfield?", scores, named_documents=3).max() == SAG.formula.named_floor
 
 
 @given(st.lists(st.floats(0, 1), min_size=8, max_size=8), st.floats(0, 1))
@@ -85,12 +85,12 @@ def test_a_name_that_is_a_small_part_of_the_query_is_trusted_in_proportion(corpu
     short, long = "Hank Snow", "song of Hank Snow about green borders"
     asked = {text: parse_query(corpus, Query(text)) for text in (short, long)}
     share = {text: named_share(corpus, reading) for text, reading in asked.items()}
-    options = replace(SAG, named_share=0.9)
+    options = replace(SAG, formula=Formula(named_share=0.9))
 
     assert share[short] == 1 > share[long] > 0
     for text, reading in asked.items():
         assert walk_trust(corpus, reading, best, options) == pytest.approx(min(1, share[text] / 0.9))
-        assert walk_trust(corpus, reading, best, replace(SAG, named_share=0.0)) == 1
+        assert walk_trust(corpus, reading, best, replace(SAG, formula=Formula(named_share=0.0))) == 1
 
 
 def test_given_keys_are_trusted_whatever_share_of_the_query_they_are(corpus):

@@ -200,9 +200,7 @@ def test_the_methods_are_those_of_the_contract():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("hops", 5), ("hops", 0), ("damping", 1.0), ("key_share", 2.0), ("key_count", 0)]
-)
+@pytest.mark.parametrize(("name", "value"), [("hops", 5), ("hops", 0), ("final_threshold", 1.5), ("key_count", 0)])
 def test_an_option_out_of_bounds_is_refused_with_its_bounds(name, value):
     with pytest.raises(SettingsError, match=f"{name}={value}"):
         SearchOptions(**{name: value})

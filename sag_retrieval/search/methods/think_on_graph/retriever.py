@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.language.words import language_of, words
 from sag_retrieval.models.protocols import ChatModel
@@ -39,32 +39,30 @@ class GraphOptions:
     """Longest path, in edges."""
     beam_width: Annotated[int, Bounds(1, 100)] = 6
     """Paths kept after each hop."""
-    top_docs: Annotated[int, Bounds(1, 10_000)] = 50
+    top_docs: Annotated[int, Bounds(1, 10_000), Internal()] = 50
     """Highest number of documents returned."""
-    max_seeds: Annotated[int, Bounds(1, 100)] = 6
+    max_seeds: Annotated[int, Bounds(1, 100), Internal()] = 6
     """Entities where the walk starts."""
     use_llm: bool = True
     """Let the language model prune paths and score documents, if there is one."""
-    pruned: Literal["alone", "filled"] = "alone"
+    pruned: Annotated[Literal["alone", "filled"], Internal()] = "alone"
     """Whether only the paths chosen by the language model are extended, or also the best of those not shown to it."""
-    shown: Literal["paths", "triples"] = "paths"
+    shown: Annotated[Literal["paths", "triples"], Internal()] = "paths"
     """What the language model reads of a document: whole paths through it, or only its own triples."""
-    judged: Literal["alone", "mixed"] = "alone"
+    judged: Annotated[Literal["alone", "mixed"], Internal()] = "alone"
     """Whether only the language model's scores of documents count, or their mean with the path scores."""
-    use_multi_hop: bool | None = None
+    use_multi_hop: Annotated[bool | None, Internal()] = None
     """More than one hop: True, False, or None to decide by the wording of the question."""
-    seeds: Literal["words", "linked"] = "words"
+    seeds: Annotated[Literal["words", "linked"], Internal()] = "words"
     """Start of the walk: entities named or with shared words; or entities by names, aliases and the best passages."""
-    relevance: Literal["words", "events", "news"] = "words"
+    relevance: Annotated[Literal["words", "events", "news"], Internal()] = "words"
     """Relevance of an edge: by shared words; also by the similarity of its event; or also by new query words in its
     passage."""
-    links: Literal["triples", "mentions"] = "triples"
+    links: Annotated[Literal["triples", "mentions"], Internal()] = "triples"
     """What paths go over: triples alone, or also from the main entity of a chunk to each other one in its events."""
-    scale: Literal["range", "rank"] = "range"
+    scale: Annotated[Literal["range", "rank"], Internal()] = "range"
     """Scaling of path scores to [0, 1]: by minimum and maximum, or by rank, which keeps the last documents above those
     not reached."""
-    stop_when_enough: bool = False
-    """Ask the language model after each hop whether the paths suffice."""
     language: str | None = None
     """Language of the prompts; None: the question's."""
 
@@ -198,8 +196,6 @@ class _Search:
                 break
             kept = self._prune(grown)
             everything += kept
-            if self._is_enough(everything):
-                break
         return everything
 
     def _prune_seeds(self, seeds: list[Beam]) -> list[Beam]:
@@ -233,12 +229,6 @@ class _Search:
             if chosen:
                 return chosen
         return keep_best(self.graph, grown, width)
-
-    def _is_enough(self, beams: list[Beam]) -> bool:
-        if self.judge is None or not self.options.stop_when_enough:
-            return False
-        best = sorted((beam for beam in beams if beam.edges), key=lambda beam: -beam.score)[:SHOWN]
-        return self.judge.is_enough([path_text(self.graph, beam) for beam in best])
 
     def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], WalkMode]:
         """Raw score of each document, and what scored it."""

@@ -48,14 +48,6 @@ class DocumentScores(BaseModel):
     scores: list[DocumentScore]
 
 
-class Enough(BaseModel):
-    """Whether the paths answer the question."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    is_enough: bool
-
-
 @dataclass(slots=True)
 class PathJudge:
     """Asks a language model in the question's language; what it answered before is not asked again.
@@ -102,11 +94,6 @@ class PathJudge:
             for given in (answer.scores if answer else [])
             if 1 <= given.document <= len(documents) and 0 <= given.score <= 1
         }
-
-    def is_enough(self, paths: Sequence[str]) -> bool:
-        """Whether the paths suffice; False without a usable answer."""
-        answer = self._ask("graph_enough", Enough, paths="\n".join(paths))
-        return answer is not None and answer.is_enough
 
     def _ask(self, step: str, answer: type[JudgeReply], **values: object) -> JudgeReply | None:
         prompt = load_prompt(step, self.language)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, Internal, check_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class TiersOptions:
     """Highest number of rows shown to a language model; more are preselected by vectors."""
     categories: str = "communities"
     """What the categories are: `communities`, or `key:TYPE` for one per text key of a type, such as `key:person`."""
-    widen: bool = True
+    widen: Annotated[bool, Internal()] = True
     """Method `llm`: if the tier above found nothing, choose among all rows."""
     language: str | None = None
     """Language of the prompts; None: the question's."""

@@ -174,22 +174,6 @@ def test_the_prompt_is_in_the_questions_language_or_the_given_one(scripted, quer
     assert ("问题" in chat.requests[0].prompt) is chinese
 
 
-def test_enough_paths_end_the_walk(scripted):
-    graph = build_graph(
-        ["Acme", "Bolt", "Coil"],
-        ["owns"],
-        tuple(np.array(column, np.int32) for column in ([0, 1], [0, 0], [1, 2])),
-        np.array([1, 2], np.int32),
-    )
-    options = GraphOptions(use_multi_hop=True, stop_when_enough=True)
-    scores = [{"scores": [{"document": 1, "score": 0.5}, {"document": 2, "score": 0.9}]}]
-    stopping = scripted(graph_enough=[{"is_enough": True}], graph_score=scores)
-    going_on = scripted(graph_enough=[{"is_enough": False}], graph_score=scores)
-
-    assert [d.document for d in walk(graph, "Acme owns", options, chat=stopping).documents] == [1]
-    assert {d.document for d in walk(graph, "Acme owns", options, chat=going_on).documents} == {1, 2}
-
-
 def test_the_debug_record_tells_the_whole_walk(scripted):
     graph, options = a_star(), GraphOptions(beam_width=2, use_multi_hop=False)
     found = walk(graph, "What does Acme own", options, chat=scripted(graph_prune=[ModelUnavailable("gone")]))

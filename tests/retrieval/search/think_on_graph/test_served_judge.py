@@ -24,7 +24,7 @@ MARKS = {
 QUICK = ChatOptions(first_pause_seconds=0.001, longest_pause_seconds=0.002, tries=2, failures_until_down=1_000)
 WAYS = {
     "graph": lambda chat: think_on_graph_method(
-        GraphOptions(use_multi_hop=True, max_hops=3, beam_width=1, relevance="news", stop_when_enough=True), chat=chat
+        GraphOptions(use_multi_hop=True, max_hops=3, beam_width=1, relevance="news"), chat=chat
     ),
     "tiers": lambda chat: tiers_method(chat=chat),
     "tiers by llm": lambda chat: tiers_method(TiersOptions(method="llm"), chat=chat),
@@ -49,7 +49,7 @@ def asked(index, make, script):
 @pytest.mark.parametrize(
     ("way", "shapes"),
     [
-        ("graph", {"ChosenPaths", "DocumentScores", "Enough"}),
+        ("graph", {"ChosenPaths", "DocumentScores"}),
         ("tiers", {"Decision"}),
         ("tiers by llm", {"Decision", "Chosen"}),
     ],

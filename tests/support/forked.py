@@ -4,6 +4,7 @@ A process that has the modules is forked for each command: a second of processor
 five. Tests whose subject is the start of a process, or a process that is killed, begin one by themselves.
 """
 
+import atexit
 import json
 import os
 import select
@@ -56,13 +57,10 @@ def _server() -> str:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    _RUNNING.append(process)
+    atexit.register(process.__exit__, None, None, None)  # closes what it reads, and waits for it
     assert process.stdout
     assert process.stdout.readline() == b"ready\n"
     return place
-
-
-_RUNNING: list["subprocess.Popen[bytes]"] = []
 
 
 def _serve(place: str) -> None:

@@ -23,7 +23,7 @@ def measured(script, *asked):
 @pytest.mark.parametrize("half", ["dev", "held_out"])
 def test_most_judged_keys_are_usable(half):
     if not (ROOT.parent / "shared" / "data" / "manuals").is_dir():
-        pytest.skip("the evaluation data are not here")
+        pytest.skip("needs ../shared/data beside the project")
     found = measured("judged_keys.py", "judged")["judged"]
     shares = [each["now"] for name, each in found.items() if name.endswith(half)]
     keys = sum(each["keys"] for each in shares)
@@ -35,7 +35,7 @@ def test_most_judged_keys_are_usable(half):
 @pytest.mark.parametrize("half", ["dev", "held_out"])
 def test_most_judged_events_are_usable_and_their_keys_right(half):
     if not (ROOT.parent / "shared" / "data" / "manuals").is_dir():
-        pytest.skip("the evaluation data are not here")
+        pytest.skip("needs ../shared/data beside the project")
     found = measured("judged_events.py")[half]
 
     assert found["usable"] >= LEAST_USABLE_EVENTS

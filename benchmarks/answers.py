@@ -1,6 +1,6 @@
 """How well `fast` mode answers and refuses without a model: 150 questions over four corpora, half of them in Chinese.
 
-    python -m benchmarks.answers [--cache FOLDER] [--held-out] [--show] [--out FILE]
+    python -m benchmarks.answers [--cache FOLDER] [--held-out] [--show]
 
 100 questions have an answer, 50 have none. Each set gives the questions with the lowest hashes of their ids, a fixed
 number for each language; another hash divides them into questions for development and held-out ones, which are asked
@@ -190,26 +190,11 @@ class Judged:
     answer: Answer
     is_retrieved: bool
     is_right: bool
-    is_first_right: bool
 
     @property
     def says_none(self) -> bool:
         """Whether it says that the documents hold no answer and quotes nothing."""
         return not self.answer.citations
-
-    def to_dict(self) -> dict[str, Any]:
-        """One line of the file written with `--out`."""
-        return {
-            "set": self.asked.set_name,
-            "id": self.asked.id,
-            "question": self.asked.text,
-            "answers": list(self.asked.answers),
-            "is_found": self.answer.is_found,
-            "answer": self.answer.text,
-            "is_retrieved": self.is_retrieved,
-            "is_right": self.is_right,
-            "is_first_right": self.is_first_right,
-        }
 
 
 def main() -> None:
@@ -218,7 +203,6 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
     parser.add_argument("--show", action="store_true", help="print each question for development with its answer")
-    parser.add_argument("--out", type=Path, help="write every outcome there as JSON Lines")
     given = parser.parse_args()
     questions = [q for q in choose(candidates()) if given.held_out or q.is_for_development]
     with tempfile.TemporaryDirectory() as scratch:
@@ -230,9 +214,6 @@ def main() -> None:
             if outcome.asked.is_for_development:
                 print(shown(outcome))
     print("\n".join(table(judged)))
-    if given.out:
-        lines = [json.dumps(outcome.to_dict(), ensure_ascii=False) for outcome in judged]
-        given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def ask_set(name: str, questions: Sequence[Asked], cache: Path) -> list[Judged]:
@@ -242,15 +223,12 @@ def ask_set(name: str, questions: Sequence[Asked], cache: Path) -> list[Judged]:
 
 
 def judge(asked: Asked, answer: Answer) -> Judged:
-    """Whether evidence was retrieved, and whether all quoted sentences, and the first one, hold what is right."""
+    """Whether evidence was retrieved, and whether the quoted sentences hold what is right."""
     quotes = [citation.quote for citation in answer.citations]
     passages = "\n".join(hit.text for hit in answer.hits if not asked.documents or hit.document_id in asked.documents)
     if not asked.is_answerable:
-        return Judged(asked, answer, is_retrieved=False, is_right=False, is_first_right=False)
-    return Judged(
-        asked, answer, holds(asked, passages), holds(asked, "\n".join(quotes)),
-        bool(quotes) and holds_part(asked, quotes[0]),
-    )  # fmt: skip
+        return Judged(asked, answer, is_retrieved=False, is_right=False)
+    return Judged(asked, answer, holds(asked, passages), holds(asked, "\n".join(quotes)))
 
 
 def holds(asked: Asked, text: str) -> bool:
@@ -260,14 +238,6 @@ def holds(asked: Asked, text: str) -> bool:
         return by_evidence
     every: Callable[[Iterable[bool]], bool] = all if asked.kind == "list" else any
     return by_evidence or every(_covers_parts(text, answer, asked.text) for answer in asked.answers)
-
-
-def holds_part(asked: Asked, text: str) -> bool:
-    """Whether a sentence holds the answer, one of its parts, or a piece of its evidence."""
-    parts = [part for answer in asked.answers for part in [answer, *_parts(answer)]]
-    return any(_covers(text, part, asked.text) for part in parts) or any(
-        all(_covers(text, piece) for piece in pieces) for pieces in asked.evidence
-    )
 
 
 def _parts(answer: str) -> list[str]:
@@ -297,7 +267,6 @@ COLUMNS: Final = (
     ("quoted", "so do the quoted sentences, of an answer or of the closest passages"),
     ("answered", "so do those of an answer"),
     ("of retr.", "quoted, of those that were retrieved"),
-    ("first", "the first quotation holds it, a part of it, or a piece of its evidence"),
     ("no: kept", "not answered, of the questions without an answer: closest passages, or nothing"),
     ("no: none", "answered with nothing but that the documents hold no answer, of the same"),
     ("yes: kept", "not answered, of the questions with an answer"),
@@ -329,7 +298,6 @@ def _row(name: str, judged: Sequence[Judged]) -> str:
         _share([j.is_right for j in answerable]),
         _share([j.is_right and j.answer.is_found for j in answerable]),
         _share([j.is_right for j in answerable if j.is_retrieved]),
-        _share([j.is_first_right for j in answerable]),
         _share([not j.answer.is_found for j in others]),
         _share([j.says_none for j in others]),
         _share([not j.answer.is_found for j in answerable]),
@@ -345,8 +313,8 @@ def _share(values: Sequence[bool]) -> str:
 
 def shown(outcome: Judged) -> str:
     """A question, its right answer and what was answered, to read."""
-    asked, marks = outcome.asked, [outcome.is_retrieved, outcome.is_right, outcome.is_first_right]
-    signs = "".join(sign if mark else "-" for sign, mark in zip("ERF", marks, strict=True))
+    asked, marks = outcome.asked, [outcome.is_retrieved, outcome.is_right]
+    signs = "".join(sign if mark else "-" for sign, mark in zip("ER", marks, strict=True))
     wanted = " | ".join(asked.answers) or "nothing"
     lines = [f"[{signs}] {asked.set_name} {asked.id} ({asked.kind})", f"  ? {asked.text}", f"  = {wanted}"]
     return "\n".join([*lines, f"  > {outcome.answer.text}", ""])

@@ -23,12 +23,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-from kinds import business
-from pydantic import BaseModel
-from sets import DATA, SETS, QuestionSet, read
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before numpy
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from sag_retrieval.evaluation import Question
+import numpy as np  # noqa: E402
+from judging import cached, ingested  # noqa: E402
+from kinds import business  # noqa: E402
+from pydantic import BaseModel  # noqa: E402
+from sets import DATA, SETS, QuestionSet, read  # noqa: E402
+
+from sag_retrieval import Release  # noqa: E402
+from sag_retrieval.ask import ReleaseContext, ask  # noqa: E402
+from sag_retrieval.core.errors import ModelError  # noqa: E402
+from sag_retrieval.core.settings import load_settings  # noqa: E402
+from sag_retrieval.evaluation import Question, bootstrap, evaluate_answers  # noqa: E402
+from sag_retrieval.models.open import open_chat  # noqa: E402
+from sag_retrieval.models.protocols import ChatModel, Prices, Request, Usage  # noqa: E402
 
 Corpus = tuple[QuestionSet, list[Question]]
 
@@ -74,20 +85,6 @@ CORPORA: Final[dict[str, Callable[[], Corpus]]] = {
     "business": _business,
 }
 """Documents and questions by the name of their set; 2Wiki has no answers here, so only its recall is measured."""
-
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-from judging import cached, ingested  # noqa: E402
-
-from sag_retrieval import Release  # noqa: E402
-from sag_retrieval.ask import ReleaseContext, ask  # noqa: E402
-from sag_retrieval.core.errors import ModelError  # noqa: E402
-from sag_retrieval.core.settings import load_settings  # noqa: E402
-from sag_retrieval.evaluation import Question, bootstrap, evaluate_answers  # noqa: E402
-from sag_retrieval.models.open import open_chat  # noqa: E402
-from sag_retrieval.models.protocols import ChatModel, Prices, Request, Usage  # noqa: E402
 
 SHOWN: Final = ("recall@5", "all_gold@5", "exact_match", "f1", "accuracy", "judged", "refused")
 MOST_FAILURES: Final = 3

@@ -8,100 +8,50 @@ of each range of scores are right, and how many questions with and without an an
 """
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
-
-from judging import gold_chunks, ingested
-from sets import DATA, SETS, Question, is_held_out
-
-from sag_retrieval import Release, open_release
-
-Half = Literal["dev", "held-out"]
-HALVES: Final[tuple[Half, ...]] = ("dev", "held-out")
-BUSINESS: Final = "business"
-USED: Final = (BUSINESS, "musique", "2wiki", "dragonball-zh", "dragonball-en", "locomo")
-"""Short passages, long documents and talks, in both languages, and files of many kinds."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question with what it should find: ids of documents, or of chunks; nothing if it has no answer."""
-
-    question_id: str
-    text: str
-    kind: str
-    gold: frozenset[str]
-    is_by_chunk: bool
-
-
-def half_of(question_id: str) -> Half:
-    """Which half a question belongs to, whatever else is asked."""
-    return HALVES[is_held_out(question_id)]
-
-
-def release_of(name: str, cache: Path) -> Release:
-    """The release of a set, made once per cache."""
-    if name != BUSINESS:
-        return ingested(name, SETS[name](), cache)
-    home = cache / name
-    if not (home / "releases").is_dir():
-        command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(DATA / BUSINESS / "documents")]
-        environment = {"SAG_HOME": str(home), "SAG_CHAT_MODEL": "offline", "SAG_EMBEDDING_MODEL": "hashing"}
-        subprocess.run(command, env=os.environ | environment, cwd=cache, check=True, stdout=subprocess.DEVNULL)
-    return open_release(home)
-
-
-def questions_of(name: str, half: Half, release: Release, most: int) -> list[Asked]:
-    """At most this number of questions of one half, drawn by a hash so that no kind comes first."""
-    found: list[Any] = list(_business() if name == BUSINESS else SETS[name]().questions)
-    chosen = sorted((each for each in found if half_of(each.question_id) == half), key=_shuffled)[:most]
-    return [each if isinstance(each, Asked) else _asked(each, release) for each in chosen]
-
-
-def _shuffled(question: Asked | Question) -> str:
-    return blake2b(f"order {question.question_id}".encode()).hexdigest()
-
-
-def _business() -> Iterator[Asked]:
-    for line in (DATA / BUSINESS / "questions.jsonl").read_text().splitlines():
-        found = json.loads(line)
-        gold = frozenset(found["gold_documents"])
-        yield Asked(found["id"], found["question"], found["type"], gold, is_by_chunk=False)
-
-
-def _asked(question: Question, release: Release) -> Asked:
-    gold = gold_chunks(release, question) if question.spans else set(question.documents)
-    return Asked(question.question_id, question.text, question.kind, frozenset(gold), bool(question.spans))
-
+from typing import Final
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
+    os.environ.setdefault(name, "1")  # before numpy
 
 import numpy as np  # noqa: E402
 import numpy.typing as npt  # noqa: E402
-
-sys.path.insert(0, str(Path(__file__).parent))
-from judging import cached  # noqa: E402
+from judging import cached, gold_chunks, ingested  # noqa: E402
+from kinds import business  # noqa: E402
+from sets import SETS, Question, is_held_out  # noqa: E402
 
 from sag_retrieval import Release  # noqa: E402
 from sag_retrieval.search import calibration  # noqa: E402
 from sag_retrieval.search.method import Query, Ranking  # noqa: E402
 from sag_retrieval.search.registry import method_named  # noqa: E402
 
+MAKERS: Final = {"business": business, **{name: (lambda _, make=make: make()) for name, make in SETS.items()}}
+USED: Final = ("business", "musique", "2wiki", "dragonball-zh", "dragonball-en", "locomo")
+"""Short passages, long documents and talks, in both languages, and files of many kinds."""
 Floats = npt.NDArray[np.float64]
 DEPTH = 10
 FOREIGN = 6
 """Questions of each other set that a set is asked."""
 ROUNDS = 50
 RANGES = np.linspace(0, 1, 11)
+NAMES: Final = ("CONSTANT", "COVERED", "LATER", "COVERED_LATER")
+CLOSE: Final = 0.25
+"""How far the stored constants may be from the fitted ones."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with what it should find: ids of documents, or of chunks; nothing if it has no answer."""
+
+    text: str
+    gold: frozenset[str]
+    is_by_chunk: bool
 
 
 @dataclass(frozen=True)
@@ -113,6 +63,19 @@ class Judged:
     score: Floats
     is_right: Floats
     has_answer: bool
+
+
+def questions_of(questions: Sequence[Question], release: Release, most: int, *, held_out: bool) -> list[Asked]:
+    """At most this number of questions of one half, drawn by a hash so that no kind comes first."""
+
+    def drawn(question: Question) -> str:
+        return blake2b(f"order {question.question_id}".encode()).hexdigest()
+
+    half = (question for question in questions if is_held_out(question.question_id) == held_out)
+    return [
+        Asked(each.text, frozenset(gold_chunks(release, each) if each.spans else each.documents), bool(each.spans))
+        for each in sorted(half, key=drawn)[:most]
+    ]
 
 
 def judged(release: Release, asked: Asked, method: str) -> Judged:
@@ -134,21 +97,16 @@ def names_of(release: Release, asked: Asked, ranking: Ranking) -> list[str]:
     return list(rows["documents"]["document_id"].take(documents).to_pylist())
 
 
-def all_judged(releases: Mapping[str, Release], half: Half, most: int, method: str) -> list[Judged]:
-    """Every set with its own questions and with some of the others."""
-    own = {name: questions_of(name, half, release, most) for name, release in releases.items()}
+def all_judged(releases: Mapping[str, Release], own: Mapping[str, Sequence[Asked]], method: str) -> list[Judged]:
+    """Every set with its own questions and with some of the others, which it does not answer."""
     return [
         judged(release, asked, method)
         for name, release in releases.items()
-        for asked in [*own[name], *foreign(name, own)]
+        for asked in (
+            *own[name],
+            *(replace(each, gold=frozenset()) for other in own if other != name for each in own[other][:FOREIGN]),
+        )
     ]
-
-
-def foreign(name: str, own: Mapping[str, Sequence[Asked]]) -> Iterator[Asked]:
-    """Questions of the other sets, without gold."""
-    for other, questions in own.items():
-        if other != name:
-            yield from (replace(asked, gold=frozenset()) for asked in questions[:FOREIGN])
 
 
 def fitted(found: Sequence[Judged]) -> Floats:
@@ -197,21 +155,25 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=70, help="questions of a set and half")
     chosen = parser.parse_args()
     with cached(chosen.cache) as cache:
-        releases = {name: release_of(name, cache) for name in USED}
-        weights = fitted(all_judged(releases, "dev", chosen.most, "sag"))
-        names = ("CONSTANT", "COVERED", "LATER", "COVERED_LATER")
-        print("\n".join(f"{name} = {weight:.2f}" for name, weight in zip(names, weights, strict=True)))
+        sets = {name: MAKERS[name](cache) for name in USED}
+        releases = {name: ingested(name, each, cache) for name, each in sets.items()}
+        dev, held_out = (
+            {
+                name: questions_of(each.questions, releases[name], chosen.most, held_out=half)
+                for name, each in sets.items()
+            }
+            for half in (False, True)
+        )
+        weights = fitted(all_judged(releases, dev, "sag"))
+        print("\n".join(f"{name} = {weight:.2f}" for name, weight in zip(NAMES, weights, strict=True)))
         for method in ("sag", "bm25"):
-            found = all_judged(releases, "held-out", chosen.most, method)
+            found = all_judged(releases, held_out, method)
             print("\n".join([f"{method}, held out ({len(found)} questions)", *reliability(found), unfit(found)]))
-    stored = [getattr(calibration, name) for name in names]
-    if np.abs(weights - stored).max() > _CLOSE:
+    stored = [getattr(calibration, name) for name in NAMES]
+    if np.abs(weights - stored).max() > CLOSE:
         print(f"the stored constants are {stored}: fitted to another state of the search")
         return 1
     return 0
-
-
-_CLOSE = 0.25
 
 
 if __name__ == "__main__":

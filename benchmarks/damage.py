@@ -13,28 +13,24 @@ answer, a dead process and an error that is not the project's own.
 import argparse
 import json
 import os
+import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
-from typing import Any
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-
-import random
-import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
 
 from sag_retrieval import open_release
 from sag_retrieval.api import Release

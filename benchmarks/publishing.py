@@ -5,10 +5,10 @@
 
 Each chunk has a main key, three own keys, five from a pool with a long tail; each event carries four of them.
 Vectors are random mixtures, which is harder for an index than text. Prints for a whole publish, for one percent of the
-documents changed, for one new document, for further nights of one percent new documents, for one document that is
-removed and for nights with removals (1 % new, .3 % changed, .1 % removed): processor time, also as a share of that of
-the whole publish, megabytes of all releases, each linked file once, and what they grow by in multiples of the added
-text. What the asset `release` does before and after publishing is part of the time after a removal.
+documents changed, for one new document, for further nights of one percent new documents and for one document that is
+removed: processor time, also as a share of that of the whole publish, megabytes of all releases, each linked file once,
+and what they grow by in multiples of the added text. What the asset `release` does before and after publishing is part
+of the time after a removal.
 """
 
 import argparse
@@ -211,30 +211,12 @@ def measure(home: Path, events: int, dimension: int, nights: int) -> dict[str, o
         told |= told_of(store, embedding, name)
         grown, text = own_bytes(home) - before, texts_of(store, [f"document-{number:07d}" for number in added])
         told[f"{name}: grown, in multiples of the text"] = round(grown / text, 1)
-    for name, added, changed, removed in removals(documents, next_document, nights):
-        fill(store, added, pool, 0, embedding)
-        fill(store, changed, pool, 2, embedding)
-        store.remove([f"document-{number:07d}" for number in removed])
-        told |= told_of(store, embedding, name)
+    store.remove([f"document-{documents // 2:07d}"])
+    told |= told_of(store, embedding, "one document removed")
     told["opening at the end"] = opening(home, embedder)
     whole = told["whole: processor s"]
     shares = {name.removesuffix(": processor s"): s / whole for name, s in told.items() if name.endswith("processor s")}
     return told | {"shares of the whole publish": {name: round(share, 2) for name, share in shares.items()}}
-
-
-def removals(documents: int, last: int, nights: int) -> Iterator[tuple[str, range, range, range]]:
-    """Nights with removals: a name, and the numbers of documents that are added, changed and removed."""
-    count = max(1, documents // 1000)
-    yield "one document removed", range(0), range(0), range(documents // 2, documents // 2 + 1)
-    for night in range(nights):
-        added, gone = range(last, last + documents // 100), 7 * count * night + documents // 3
-        last = added.stop
-        yield (
-            f"night {night + 1} with removals",
-            added,
-            range(gone + count, gone + 4 * count),
-            range(gone, gone + count),
-        )
 
 
 if __name__ == "__main__":

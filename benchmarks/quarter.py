@@ -5,7 +5,7 @@
     python benchmarks/quarter.py 30         30 nights
 
 It begins with a home of version 0.1. Each night documents come, change and go; each week ends with a report. A row a
-week: what the home and Dagster's records take, and the seconds and memory of its  The last line compares the
+week: what the home and Dagster's records take, and the seconds and memory of its nights. The last line compares the
 last week with the second, the first that has a whole week of history behind it, next to what the documents grew by.
 """
 
@@ -20,7 +20,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from pathlib import Path
 
 from sag_pipeline.jobs import run_ingest, run_report
 from sag_retrieval import open_release
@@ -47,7 +46,7 @@ def text_of(number: int, version: int = 0) -> str:
 
 
 def versions(name: str) -> list[str]:
-    """All texts that a document of this name ever had in the first hundred"""
+    """All texts that a document of this name ever had in the first hundred nights."""
     number = int(name.removeprefix("record-").removesuffix(".md"))
     return [text_of(number, version) for version in range(100)]
 

@@ -4,8 +4,7 @@
     python benchmarks/search_speed.py --sizes 10000000 --vectors dense --dimension 96
 
 One query, one thread, warm; steps in processor time, the rest by the wall. `search` is `expand` and `rank` alone,
-`events` the vector step over all events, `plain` the same by an exact scan, `hits` reading the texts of a hundred
-events from all of them, `joined` the same by Arrow's own `take`. Prints a table, writes JSON.
+`events` the vector step over all events, `plain` the same by an exact scan. Prints a table, writes JSON.
 """
 
 import argparse
@@ -13,26 +12,33 @@ import json
 import os
 import resource
 import statistics
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter, thread_time
 
-import marisa_trie
-import numpy as np
-import pandas as pd
-from scipy.sparse import csr_array
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before numpy: one thread a query
 
-from sag_retrieval.language.sentences import sentences
-from sag_retrieval.language.words import normal_name
-from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
-from sag_retrieval.release.arrays import GraphParts, Index, open_arrays, write_graph
-from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions
-from sag_retrieval.release.vectors import write_vectors
+import marisa_trie  # noqa: E402
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+import psutil  # noqa: E402
+from scipy.sparse import csr_array  # noqa: E402
+
+from sag_retrieval.language.sentences import sentences  # noqa: E402
+from sag_retrieval.language.words import normal_name  # noqa: E402
+from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit  # noqa: E402
+from sag_retrieval.release.arrays import GraphParts, Index, open_arrays, write_graph  # noqa: E402
+from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions  # noqa: E402
+from sag_retrieval.release.vectors import DenseVectors, write_vectors  # noqa: E402
+from sag_retrieval.search.expand import expand, propagate  # noqa: E402
+from sag_retrieval.search.method import Query, best_rows, parse_query  # noqa: E402
+from sag_retrieval.search.options import SAG  # noqa: E402
+from sag_retrieval.search.rank import rank, walk_trust  # noqa: E402
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 PER_CHUNK = 3
@@ -199,33 +205,7 @@ def open_grown(folder: Path, *, dense: int) -> Index:
     return Index({}, open_arrays(folder), DenseEmbedder(hashing, dense) if dense else hashing)
 
 
-def describe(index: Index) -> str:
-    """Sizes in one line."""
-    arrays = index.arrays
-    sizes = {"events": arrays.event_count, "chunks": arrays.chunk_count, "keys": arrays.key_count}
-    return json.dumps(sizes | {"links": len(arrays.event_keys.items)})
-
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # before numpy: one thread a query
-
-import numpy as np  # noqa: E402
-import psutil  # noqa: E402
-import pyarrow as pa  # noqa: E402
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from sag_retrieval.release.arrays import Index  # noqa: E402
-from sag_retrieval.release.mapped_arrays import map_rows, take_rows  # noqa: E402
-from sag_retrieval.release.vectors import DenseVectors  # noqa: E402
-from sag_retrieval.search.expand import expand, propagate  # noqa: E402
-from sag_retrieval.search.method import Query, best_rows, parse_query  # noqa: E402
-from sag_retrieval.search.options import SAG  # noqa: E402
-from sag_retrieval.search.rank import rank, walk_trust  # noqa: E402
-
 ROUNDS = 3
-BATCH = 65_536
-"""Rows of a batch of a release's Arrow files."""
 Milliseconds = list[float]
 
 
@@ -273,33 +253,6 @@ def steps(index: Index) -> dict[str, dict[str, float]]:
     return {name: percentiles(each) for name, each in times.items()}
 
 
-def reading(folder: Path, count: int) -> dict[str, dict[str, float]]:
-    """Processor time of reading the text of a hundred events from the Arrow file of all."""
-    texts = pa.table({"content": [f"{number} " + "what happened " * 8 for number in range(BATCH)]})
-    with pa.OSFile(str(folder / "events.arrow"), "wb") as sink, pa.ipc.new_file(sink, texts.schema) as writer:
-        for start in range(0, count, BATCH):
-            writer.write_table(texts[: count - start])
-    table, random = map_rows(folder / "events.arrow"), np.random.default_rng(0)
-    chosen = [np.sort(random.integers(0, count, 100)) for _ in range(10)]
-    ways: dict[str, Callable[[np.ndarray], object]] = {
-        "hits": lambda rows: take_rows(table, rows),
-        "joined": lambda rows: table.take(pa.array(rows)),
-    }
-    return {name: percentiles([worked(lambda r=r, w=way: w(r)) for r in chosen]) for name, way in ways.items()}
-
-
-def agreement(index: Index) -> float:
-    """Share of the final ten that whole-graph PageRank gives as well."""
-    import sag_retrieval.search.rank as module  # noqa: PLC0415
-
-    found, usual = {}, module.SMALL_GRAPH
-    for limit in (0, sys.maxsize):  # always push, always whole
-        module.SMALL_GRAPH = limit  # type: ignore[misc]  measured against each other in one process
-        found[limit] = [set(one_search(index, question).tolist()) for question in questions()]
-    module.SMALL_GRAPH = usual  # type: ignore[misc]  or all later figures would be those of whole graphs
-    return statistics.mean(len(near & exact) / max(1, len(exact)) for near, exact in zip(*found.values(), strict=True))
-
-
 def recall(index: Index) -> float:
     """Share of the fifty nearest events that the vector step finds, against the exact scan."""
     vectors = index.arrays.vectors["events"]
@@ -321,32 +274,6 @@ def resident(task: tuple[str, int]) -> dict[str, float]:
     return {"own": (memory.rss - memory.shared) / 2**20, "mapped": memory.shared / 2**20}
 
 
-_held: dict[str, Index] = {}
-
-
-def _many(task: tuple[str, int, int]) -> int:
-    folder, dense, count = task
-    index = _held.setdefault(folder, open_grown(Path(folder), dense=dense))
-    listed = questions()
-    for number in range(count):
-        one_search(index, listed[number % len(listed)])
-    return count
-
-
-def throughput(folder: Path, *, dense: int, count: int) -> dict[str, float]:
-    """Queries per second of one thread, two threads and two processes, embedding included."""
-    task = (str(folder), dense, count)
-    found = {}
-    _many((str(folder), dense, 10))
-    found["one"] = 1000 * count / timed(lambda: _many(task))
-    with ThreadPoolExecutor(2) as pool:
-        found["two threads"] = 2000 * count / timed(lambda: list(pool.map(_many, [task] * 2)))
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        list(pool.map(_many, [(str(folder), dense, 10)] * 4))
-        found["two processes"] = 2000 * count / timed(lambda: list(pool.map(_many, [task] * 2)))
-    return found
-
-
 def measure(size: int, kind: str, dimension: int) -> dict[str, object]:
     """All figures at one size."""
     dense = dimension if kind == "dense" else 0
@@ -355,18 +282,18 @@ def measure(size: int, kind: str, dimension: int) -> dict[str, object]:
         built = timed(lambda: grow(folder, size, dense=dense)) / 1000
         opened = [timed(lambda: open_grown(folder, dense=dense)) for _ in range(5)]
         index = open_grown(folder, dense=dense)
+        arrays = index.arrays
         first = timed(lambda: one_search(index, questions()[0]))
         found = {
-            "sizes": json.loads(describe(index)),
+            "sizes": {"events": arrays.event_count, "chunks": arrays.chunk_count, "keys": arrays.key_count},
+            "links": len(arrays.event_keys.items),
             "vectors": kind,
             "build_seconds": built,
             "build_peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
             "disk_gb": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e9,
             "open_ms": min(opened),
             "first_ms": first,
-            "steps_ms": steps(index) | reading(folder, index.arrays.event_count),
-            "queries_per_second": throughput(folder, dense=dense, count=60 if size > 200_000 else 200),
-            "agreement_top_10": agreement(index),
+            "steps_ms": steps(index),
             "recall_at_50": recall(index),
         }
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -385,12 +312,9 @@ def show(found: dict[str, object]) -> None:
         f"  build {found['build_seconds']:.1f} s, peak {found['build_peak_gb']:.1f} GB, disk {found['disk_gb']:.2f} GB"
     )
     print(f"  open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
-          f" resident {spoken(found['resident_mb'])} MB, agreement {found['agreement_top_10']:.3f},"
-          f" recall@50 {found['recall_at_50']:.3f}")  # fmt: skip
+          f" resident {spoken(found['resident_mb'])} MB, recall@50 {found['recall_at_50']:.3f}")  # fmt: skip
     for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
         print(f"  {name:8} p50 {each['p50']:8.2f}  p95 {each['p95']:8.2f} ms")
-    rates = {name: round(rate, 1) for name, rate in found["queries_per_second"].items()}  # type: ignore[attr-defined]
-    print(f"  queries per second {rates}", flush=True)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 The scorer is a seam: another package adds one as an entry point of the group `sag.statement_scorers`, a report takes it
 by name (`statement_scorer`). The one here is a logistic model of eleven features of the characters, fitted on judged
-statements by `python benchmarks/judged_quotes.py`.
+statements by `python benchmarks/judged.py quotes`.
 """
 
 import math
@@ -69,7 +69,7 @@ FEATURES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A bias and a weight for each feature, as `benchmarks/judged_quotes.py` prints them."""
+    """A bias and a weight for each feature, as `benchmarks/judged.py quotes` prints them."""
 
     bias: float
     of: tuple[float, ...]

@@ -1,6 +1,5 @@
 """The scorer of statements: what it says of plain and of broken sentences, and how well it does on judged ones."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -89,12 +88,9 @@ def test_speech_and_words_that_refer_back_are_seen_in_both_languages():
 
 @pytest.mark.slow
 def test_on_the_unread_half_of_judged_statements_the_scorer_keeps_its_floor(shared: Path):
-    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-    from benchmarks.judged_quotes import area, judged
+    from benchmarks.judged import area, half_of, marked
 
-    rows = list(judged())
-    from judged_events import half_of
-
+    rows = list(marked())
     texts, marks = [text for _, text, _ in rows], np.array([mark for *_, mark in rows])
     is_first = np.array([half_of(identity) == "dev" for identity, *_ in rows])
     found = by_features(texts)

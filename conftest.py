@@ -31,7 +31,7 @@ _LONGEST = (
     "contract/test_disks.py",
     "pipeline/llm/test_estimate.py",
     "plugins/test_plugins.py",
-    "retrieval/statements/test_scorer.py",
+    "pipeline/test_judged_floors.py",
     "contract/test_tour.py",
     "pipeline/engines/test_engines.py",
 )

@@ -25,6 +25,7 @@ import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,12 +58,16 @@ Documents = Callable[[], Iterator[Document]]
 # ── documents ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@cache  # office files take long to read
+def _files(folder: Path) -> list[Document]:
+    found = list_source(str(folder)) if folder.is_dir() else ()
+    read = (parse_document(raw) if isinstance(raw, RawDocument) else raw for raw in found)
+    return [document for document in read if isinstance(document, Document)]
+
+
 def _folders(*folders: Path) -> Iterator[Document]:
     for folder in folders:
-        for raw in list_source(str(folder)) if folder.is_dir() else ():
-            read = parse_document(raw) if isinstance(raw, RawDocument) else raw
-            if isinstance(read, Document):
-                yield read
+        yield from _files(folder)
 
 
 def _long(name: str) -> Iterator[Document]:
@@ -132,6 +137,7 @@ SHARES = {
 """Of all events of a corpus, the share that its sample holds."""
 
 
+@cache  # several sets judge the same documents
 def extracted(document: Document) -> tuple[list[Event], dict[str, list[Key]]]:
     """Events with their dates, and the keys of each but titles, as an ingest without a model makes them."""
     chunks = split_chunks(document, offline_sections(document))
@@ -314,8 +320,7 @@ def marked() -> Iterator[tuple[str, str, int]]:
     for name in sorted({corpus for corpus, _ in marks}):
         seen = set[str]()
         for document in OF_QUOTES[name]():
-            chunks = split_chunks(document, offline_sections(document))
-            for event in (event for made in offline_events(document, chunks) for event in made):
+            for event in extracted(document)[0]:
                 identity = digest(name, event.content)
                 if (name, identity) in marks and identity not in seen:
                     seen.add(identity)

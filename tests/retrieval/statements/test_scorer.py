@@ -1,8 +1,5 @@
 """The scorer of statements: what it says of plain and of broken sentences, and how well it does on judged ones."""
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,17 +81,3 @@ def test_speech_and_words_that_refer_back_are_seen_in_both_languages():
         )
     )
     assert not any(map(refers_back, [*PLAIN, "As of 27 May 2023 the mill has 40 looms."]))
-
-
-@pytest.mark.slow
-def test_on_the_unread_half_of_judged_statements_the_scorer_keeps_its_floor(shared: Path):
-    from benchmarks.judged import area, half_of, marked
-
-    rows = list(marked())
-    texts, marks = [text for _, text, _ in rows], np.array([mark for *_, mark in rows])
-    is_first = np.array([half_of(identity) == "dev" for identity, *_ in rows])
-    found = by_features(texts)
-
-    assert len(rows) >= 320
-    assert area(np.array([each.quotable for each in found])[~is_first], marks[~is_first] > 0) >= 0.83  # measured .864
-    assert area(np.array([each.worth for each in found])[~is_first], marks[~is_first] > 1) >= 0.79  # measured .838

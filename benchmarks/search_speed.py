@@ -27,6 +27,7 @@ import marisa_trie  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import psutil  # noqa: E402
+import pyarrow as pa  # noqa: E402
 from scipy.sparse import csr_array  # noqa: E402
 
 from sag_retrieval.language.sentences import sentences  # noqa: E402
@@ -200,9 +201,10 @@ def _write_text(folder: Path, seed: Seed, copies: int) -> None:
 
 
 def open_grown(folder: Path, *, dense: int) -> Index:
-    """The index, without rows: rankings need none."""
-    hashing = HashingEmbedder(HashingFit.load(folder))
-    return Index({}, open_arrays(folder), DenseEmbedder(hashing, dense) if dense else hashing)
+    """The index; of its rows a ranking reads alone whether a key is a flag, and none is."""
+    hashing, arrays = HashingEmbedder(HashingFit.load(folder)), open_arrays(folder)
+    keys = pa.table({"value_bool": pa.nulls(arrays.key_count, pa.bool_())})
+    return Index({"keys": keys}, arrays, DenseEmbedder(hashing, dense) if dense else hashing)
 
 
 ROUNDS = 3

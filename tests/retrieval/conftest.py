@@ -86,7 +86,7 @@ class Towns:
         )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def towns() -> Callable[..., EventTable]:
     """Makes a table of town news: `towns(languages=("zh",), months=3)`."""
     return lambda **options: Towns(**options).table()

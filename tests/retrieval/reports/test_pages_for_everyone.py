@@ -1,60 +1,32 @@
 """The pages for readers with a screen reader, a keyboard, a phone, the dark, or paper; the map at any number of themes."""
 
-import shutil
-from collections.abc import Iterator
+from functools import cache, partial
 
 import pytest
 
-from sag_retrieval.clusters.clustering import build_communities
-from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.report import write_report
-from sag_retrieval.topics.naming import name_communities
 from tests.support.planted import planted
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium fonts-noto-cjk"),
-]
+pytestmark = pytest.mark.browser
+
+
+@cache
+def themes_of(count):
+    """What makes a table of about so many themes."""
+    return lambda: planted(count * 12)[0]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator["sync_api.Browser"]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=300_000)
-        yield browser
-        browser.close()
+def news(towns):
+    """What makes a table of town news in two languages."""
+    return partial(towns, languages=("en", "zh"), months=6)
 
 
 @pytest.fixture
-def visit(browser):
+def checked(visit):
     """Opens a file; a policy that allows no foreign script would also stop the one that checks."""
-    contexts = []
-
-    def open_file(path, scheme="light", size=(1280, 900)):
-        context = browser.new_context(
-            bypass_csp=True,
-            color_scheme=scheme,
-            viewport={"width": size[0], "height": size[1]},
-            reduced_motion="reduce",
-        )
-        contexts.append(context)
-        context.set_default_timeout(300_000)  # milliseconds
-        page = context.new_page()
-        page.goto(path.as_uri())
-        return page
-
-    yield open_file
-    for context in contexts:
-        context.close()
-
-
-def written(events, out, **options):
-    named = name_communities(events, build_communities(events)).communities
-    return write_report(events, named, ReportOptions(title="Town news", release="r1", **options), out)
+    return partial(visit, bypass_csp=True)
 
 
 def violations(page):
@@ -64,20 +36,20 @@ def violations(page):
 
 
 @pytest.mark.parametrize(("scheme", "size"), [("light", (1280, 900)), ("dark", (390, 844))])
-def test_axe_finds_nothing_on_the_page_and_on_the_page_of_a_theme(visit, towns, tmp_path, scheme, size):
-    report = written(towns(languages=("en", "zh"), months=6), tmp_path)
+def test_axe_finds_nothing_on_the_page_and_on_the_page_of_a_theme(checked, written, news, scheme, size):
+    report = written(news)
 
-    page = visit(report.page, scheme, size)
+    page = checked(report.page, scheme, size)
     for each in page.locator("details > summary").all():
         each.click()
-    theme = visit(next((tmp_path / "themes").glob("1-*.html")), scheme, size)
-
     assert violations(page) == []
+
+    theme = checked(next((report.page.parent / "themes").glob("1-*.html")), scheme, size)
     assert violations(theme) == []
 
 
-def test_axe_would_have_found_a_fault(visit, towns, tmp_path):
-    page = visit(written(towns(), tmp_path).page)
+def test_axe_would_have_found_a_fault(checked, written, news):
+    page = checked(written(news).page)
 
     page.evaluate("document.querySelector('#filter').removeAttribute('aria-label')")
     page.evaluate("document.querySelector('#filter').removeAttribute('placeholder')")
@@ -86,10 +58,8 @@ def test_axe_would_have_found_a_fault(visit, towns, tmp_path):
 
 
 @pytest.mark.parametrize("themes", [10, 200])
-def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, tmp_path, themes):
-    events = planted(themes * 12)[0]
-    report = written(events, tmp_path, articles=200)
-    page = visit(report.page)
+def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, written, themes):
+    page = visit(written(themes_of(themes), articles=200).page)
 
     areas = page.locator(".map.wide .area")
     shown = page.evaluate(
@@ -122,9 +92,8 @@ def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, tmp_pa
     )
 
 
-def test_a_theme_chosen_on_the_map_is_shown_with_those_tied_to_it_until_all_are_asked_for(visit, tmp_path):
-    report = written(planted(2400)[0], tmp_path, articles=200)
-    page = visit(report.page)
+def test_a_theme_chosen_on_the_map_is_shown_with_those_tied_to_it_until_all_are_asked_for(visit, written):
+    page = visit(written(themes_of(200), articles=200).page)
     area = page.locator(".map.wide .area").last
     number, tied = area.get_attribute("data-number"), area.get_attribute("data-tied") or ""
     every = page.locator("main article[id^='c']")

@@ -1,27 +1,15 @@
 """Pages with charts, tables and long titles: printed whole, and nothing cut on a wide and on a narrow screen."""
 
 import io
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from sag_retrieval.clusters.clustering import build_communities
-from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.report import write_report
-from sag_retrieval.topics.naming import name_communities
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
 pdfium = pytest.importorskip("pypdfium2", reason="comes with the readers of PDF files")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium fonts-noto-cjk"),
-]
+pytestmark = pytest.mark.browser
 COMPANIES = ("Heron Foods", "Kestrel Yard", "Oban Metals", "Petrel Lines", "Skua Timber", "Gannet Glass")
 DEALS = (
     ("Dividends of Listed Companies and Their Shareholders", "paid its shareholders a dividend of {} million euros"),
@@ -74,32 +62,15 @@ def company_news(base):
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator["sync_api.Browser"]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=300_000)
-        yield browser
-        browser.close()
+def deals(towns):
+    """What makes the table of the companies."""
+    return lambda: company_news(towns(months=4))
 
 
 @pytest.fixture
-def opened(browser, towns, tmp_path):
+def opened(visit, written, deals):
     """Opens the report of the companies."""
-    contexts = []
-    events = company_news(towns(months=4))
-    named = name_communities(events, build_communities(events)).communities
-    report = write_report(events, named, ReportOptions(title="Deals", release="r1"), tmp_path)
-
-    def visit(size=(1280, 900), scheme="light"):
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
-        contexts.append(context)
-        context.set_default_timeout(300_000)  # milliseconds
-        page = context.new_page()
-        page.goto(report.page.as_uri())
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
+    return lambda size=(1280, 900), scheme="light": visit(written(deals, title="Deals").page, scheme, size)
 
 
 def paper(page):

@@ -1,77 +1,33 @@
 """The page in a real browser: quiet, alone, drawn, and answering to mouse and keyboard."""
 
-import shutil
-from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from sag_retrieval.clusters.clustering import build_communities
-from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.report import write_report
-from sag_retrieval.topics.naming import name_communities
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium fonts-noto-cjk"),
-]
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+pytestmark = pytest.mark.browser
 HOSTILE = "</title><script>document.title = 'owned'</script><img src='http://127.0.0.1:9/x'>"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator["sync_api.Browser"]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=300_000)
-        yield browser
-        browser.close()
+def news(towns):
+    """Town news of six months: what makes their table, always the same one for the same languages and days."""
+
+    @cache
+    def of(languages=("zh",), day=""):
+        return lambda: towns(languages=languages, months=6, day=day)
+
+    return of
 
 
 @pytest.fixture
-def opened(browser, towns, tmp_path):
-    """Writes a report of town news and opens it; the page keeps what it said and asked for."""
-    contexts = []
+def opened(visit, written, news):
+    """Opens a report of town news."""
 
-    def open_page(*, title="Town news", scheme="light", size=(1280, 900), script=True, touch=False, **options):
-        events = towns(**({"languages": ("zh",), "months": 6} | options))
-        communities = name_communities(events, build_communities(events)).communities
-        report = write_report(events, communities, ReportOptions(title=title, release="r1"), tmp_path)
-        return visit(report.page, scheme, size, script=script, touch=touch)
+    def open_page(scheme="light", size=(1280, 900), *, title="Town news", languages=("zh",), day="", **options):
+        return visit(written(news(languages, day), title=title).page, scheme, size, **options)
 
-    def visit(path: Path, scheme="light", size=(1280, 900), *, script=True, touch=False):
-        context = browser.new_context(
-            color_scheme=scheme,
-            viewport={"width": size[0], "height": size[1]},
-            java_script_enabled=script,
-            has_touch=touch,
-            reduced_motion="reduce",
-        )
-        contexts.append(context)
-        context.set_default_timeout(300_000)  # milliseconds
-        page = context.new_page()
-        page.said, page.asked = [], []
-        page.on("console", lambda message: page.said.append(message.text))
-        page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.goto(path.as_uri())
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 def test_the_page_says_nothing_asks_for_nothing_and_draws_both_pictures(opened):
@@ -167,7 +123,7 @@ def test_a_citation_leads_to_its_marked_sentence_and_back(opened):
 
 
 def test_a_citation_shows_its_document_and_a_finger_sees_that_before_it_goes_there(opened):
-    page = opened(size=(390, 844), touch=True)
+    page = opened(size=(390, 844), has_touch=True)
     cite = page.locator("article .cite").first
     source = page.locator(cite.get_attribute("href")).locator("xpath=ancestor::div[@class='source']")
     title = source.locator(".name").evaluate("each => each.childNodes[1].textContent.trim()")

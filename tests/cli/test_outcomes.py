@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,24 +23,28 @@ def sag(*command: str) -> Result:
     return CliRunner().invoke(main, list(command))
 
 
-@pytest.fixture
-def ingested(home, source, bare_jobs) -> Path:
-    source({"heron.md": NOTE, "quill.md": "# Quill\n\nQuill Instruments makes the sensors of the Heron buoy.\n"})
-    assert sag("ingest", "inbox").exit_code == 0
-    return home
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """A folder with a source and its home."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "inbox").mkdir()
     (folder / "inbox" / "heron.md").write_text(NOTE, encoding="utf-8")
+    quill = "# Quill\n\nQuill Instruments makes the sensors of the Heron buoy.\n"
+    (folder / "inbox" / "quill.md").write_text(quill, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAG_HOME", str(folder / "home"))
         patch.chdir(folder)
         bare_ingest(["inbox"])
     return folder
+
+
+@pytest.fixture
+def ingested(made, home, tmp_path, bare_jobs) -> Path:
+    """A home of one's own that follows `inbox`."""
+    for name in ("home", "inbox"):
+        shutil.copytree(made / name, tmp_path / name)
+    assert sag("sources", "move", str(made / "inbox"), "inbox").exit_code == 0
+    return home
 
 
 @pytest.fixture
@@ -155,14 +160,13 @@ READERS = [
 ]
 
 
-@pytest.mark.parametrize("command", READERS, ids=" ".join)
-def test_a_command_that_reads_creates_nothing_in_the_working_directory(home, source, monkeypatch, command):
+def test_a_command_that_reads_creates_nothing_in_the_working_directory(home, source, monkeypatch):
     monkeypatch.delenv("SAG_HOME")
     source({"heron.md": NOTE})
 
-    sag(*command)
-
-    assert [path.name for path in Path().iterdir()] == ["inbox"]
+    for command in READERS:
+        sag(*command)
+        assert [path.name for path in Path().iterdir()] == ["inbox"], command
 
 
 def test_the_latest_report_is_opened(ingested):

@@ -194,12 +194,8 @@ DAMAGED_RELEASES = {
     "a file of a release is gone": Fault(
         MEND, lambda h: (in_force(h) / "arrays/graph/event_chunk.npy").unlink(), says="is damaged: it cannot be read"
     ),
-    "a file is cut short": Fault(MEND, lambda h: cut(in_force(h) / "arrays/graph/event_chunk.npy"), says="damaged"),
     "a byte of a file has changed": Fault(
         MEND, lambda h: flip(in_force(h) / "rows/chunks.arrow"), says="are not as published"
-    ),
-    "a byte of vectors has changed": Fault(
-        MEND, lambda h: flip(one(in_force(h), "arrays/vectors/chunks*")), says="are not as published"
     ),
     "a table that a restriction reads has changed": Fault(
         MEND, lambda h: flip(in_force(h) / "rows/documents.arrow"), BY_SQL, says="rows/documents.arrow"
@@ -214,23 +210,14 @@ DAMAGED_RELEASES = {
     "an array is shorter, nothing told": Fault(
         MEND, of_0_1(lambda r: shorten(r / "arrays/graph/event_chunk.npy")), says="arrays of release"
     ),
-    "a dictionary is garbage, nothing told": Fault(
-        MEND, of_0_1(lambda r: one(r, "arrays/names/*.marisa").write_bytes(b"none")), says="missing or damaged"
-    ),
     "rows are garbage, nothing told": Fault(
         MEND, of_0_1(lambda r: (r / "rows/events.arrow").write_bytes(b"none")), says="missing or damaged"
-    ),
-    "rows that a restriction reads are gone, nothing told": Fault(
-        MEND, of_0_1(lambda r: (r / "rows/events.arrow").unlink()), BY_SQL, says="missing or damaged"
     ),
     "the fit is gone, nothing told": Fault(
         "; rebuild the release with `sag ingest`", of_0_1(lambda r: (r / "embedder/hashing.npy").unlink())
     ),
     "the fit has another shape, nothing told": Fault(
         "rebuild it with `sag ingest`", of_0_1(lambda r: np.save(r / "embedder/hashing.npy", np.zeros(3, np.float32)))
-    ),
-    "of an older version": Fault(
-        "publish again with `sag ingest`", lambda h: edit_manifest(in_force(h), schema_version=1)
     ),
     "of a newer version": Fault(
         "publish again with `sag ingest`", lambda h: edit_manifest(in_force(h), schema_version=99)
@@ -248,11 +235,7 @@ NO_RELEASE = {
     "a pointer to nothing": Fault(
         "; publish again with `sag ingest`", lambda h: (h / "CURRENT").write_text("r000000000000\n")
     ),
-    "a pointer of bytes": Fault(
-        "; publish again with `sag ingest`", lambda h: (h / "CURRENT").write_bytes(b"\x00\xff" * 3000)
-    ),
     "a pointer that is a folder": Fault("; publish again with `sag ingest`", pointer_is_a_folder),
-    "an empty pointer": Fault("; publish again with `sag ingest`", lambda h: (h / "CURRENT").write_bytes(b"")),
     "an unknown release": Fault(
         "`sag releases list` shows what is", shown_by=("releases", "promote", "../x\n"), shows="hashing"
     ),

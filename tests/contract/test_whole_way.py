@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from sag_pipeline.runs.status import status_of
-from sag_retrieval import open_release
+from sag_retrieval import QueryError, open_release
 from sag_retrieval.core.settings import load_settings
 from tests.support.bare_ingest import bare_ingest
 
@@ -41,7 +41,7 @@ def documents_found(home: Path, query: str) -> list[str]:
     return [hit.document_id for hit in open_release(home).search(query).hits]
 
 
-def test_documents_become_searchable_with_exact_spans(home, source):
+def test_documents_become_searchable_with_exact_spans_and_tables_come_as_frames(home, source):
     bare_ingest([source(FILES)])
 
     release = open_release(home)
@@ -53,6 +53,12 @@ def test_documents_become_searchable_with_exact_spans(home, source):
         assert hit.text in FILES[hit.document_id]
         assert FILES[hit.document_id][hit.start : hit.end] == hit.text
     assert release.manifest.counts["documents"] == 3
+    assert release.table("documents")["document_id"].tolist() == ["heron.md", "quill.md", "zh/海鹭.md"]
+    with pytest.raises(QueryError, match="chunks"):
+        release.table("passwords")
+    for empty in ("", "   "):
+        with pytest.raises(QueryError):
+            release.search(empty)
 
 
 def test_nothing_changed_makes_no_new_release_and_does_nothing(home, source):
@@ -187,26 +193,3 @@ def test_the_same_input_gives_the_same_release_in_any_process(tmp_path, source):
 
     assert found[0] == found[1]
     assert found[0][1], "communities are made of the documents"
-
-
-@pytest.mark.parametrize("query", ["", "   "], ids=["empty", "blank"])
-def test_an_empty_query_is_an_error(home, source, query):
-    from sag_retrieval import QueryError
-
-    bare_ingest([source(FILES)])
-
-    with pytest.raises(QueryError):
-        open_release(home).search(query)
-
-
-def test_tables_come_as_frames(home, source):
-    from sag_retrieval import QueryError
-
-    bare_ingest([source(FILES)])
-    release = open_release(home)
-
-    documents = release.table("documents")
-
-    assert documents["document_id"].tolist() == ["heron.md", "quill.md", "zh/海鹭.md"]
-    with pytest.raises(QueryError, match="chunks"):
-        release.table("passwords")

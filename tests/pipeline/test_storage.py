@@ -19,7 +19,7 @@ from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.releases import Releases
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def grow(nights: int) -> list[str]:
         Path("inbox").mkdir(exist_ok=True)
         text = f"# Heron {night}\n\nLumen Optics sold {100 + night} buoys in Port Ansel in 20{10 + night}."
         Path(f"inbox/{night}.md").write_text(text, encoding="utf-8")
-        made.append(bare_ingest(["inbox"], KEEP_ALL)["release"])
+        made.append(kept_ingest(["inbox"], KEEP_ALL)["release"])
     return made
 
 

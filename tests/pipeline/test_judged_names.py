@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ LEAST_USABLE_EVENTS = 80.0
 """Percent of the judged events that are made: 90.8 and 83.0 in the halves."""
 
 
-@cache  # both halves
 def measured(script, *asked):
     command = [sys.executable, str(ROOT / "benchmarks" / script), *asked]
     return json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)

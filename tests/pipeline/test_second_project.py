@@ -150,14 +150,14 @@ def test_two_corpora_are_listed_materialized_and_searched_one_as_its_component_r
 @pytest.mark.parametrize(
     ("what", "more", "said"),
     [
-        ("yaml", "  options: {header: {sentences: 3}, source: {ocr: [1]}}\n", "[1]"),  # others: test_option_schema.py
-        ("defs", "  tables: [{asset: articles}]\n", "from the asset 'articles', which no component of this project"),
+        (("yaml", "src/shop/defs/loans"), "  options: {header: {sentences: 3}, source: {ocr: [1]}}\n", "[1]"),  # others: test_option_schema.py
+        (("defs",), "  tables: [{asset: articles}]\n", "from the asset 'articles', which no component of this project"),
     ],
 )
 def test_a_wrong_component_is_refused_with_the_reason(project, loans, what, more, said):
     loans(more)
 
-    done = project.run("dg", "check", what)
+    done = project.run("dg", "check", *what)
 
     assert done.returncode != 0
     assert said in done.stdout + done.stderr

@@ -116,9 +116,7 @@ def test_an_installed_package_adds_a_method_an_embedder_a_reader_and_a_scorer(pl
 
 
 @pytest.mark.slow
-def test_without_the_package_its_names_are_refused_in_one_line(plugin, work):
-    run(["ingest", "inbox"], work, plugin)
-
+def test_without_the_package_its_names_are_refused_in_one_line(work):
     unknown = run(["search", "sensors", "--method", "bm25-short"], work)
     unread = run(["ingest", "inbox", "--json"], work)
     unembedded = run(["settings"], work, SAG_EMBEDDING_MODEL="letters:64")

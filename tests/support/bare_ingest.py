@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from graphlib import TopologicalSorter
 from hashlib import blake2b
@@ -36,6 +36,8 @@ from sag_pipeline.jobs import _failed_documents, _plain
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener
 from sag_pipeline.sources.folders import launched_here
+from sag_pipeline.store.source_list import SourceList
+from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.schema_file import default_schema, home_schema
@@ -135,6 +137,9 @@ def kept_ingest(
     else:
         shutil.rmtree(home, ignore_errors=True)
         _copy(place / "home", home)
+        listed = SourceList(Store(home))
+        for source in list(listed):
+            listed.put(replace(source, path=str(Path(source.name).absolute())))
     return dict(json.loads((place / "said.json").read_text(encoding="utf-8")))
 
 

@@ -1,6 +1,5 @@
 """Reports defined in a corpus: about what they say, written when that changed, about what is new, and delivered."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -237,12 +236,3 @@ def test_the_definition_of_the_how_to_can_be_loaded(home, monkeypatch):
 
     assert defs.resolve_job_def("report_risks_of_the_week")
     assert "report_risks_of_the_week_schedule" in {each.name for each in defs.schedules or ()}
-
-
-def test_a_cursor_holds_what_was_selected(ingest):
-    defs = defined(CorpusReport(name="all", on_change=True))
-    ingest(heron=HERON)
-    with dg.DagsterInstance.ephemeral() as instance:
-        first = tick(defs, "report_all_changed", None, instance)
-
-    assert set(json.loads(first.cursor)) == {"release", "selected"}

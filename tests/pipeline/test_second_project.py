@@ -125,7 +125,6 @@ def loans(project) -> Iterator[Callable[[str], None]]:
 
 def test_two_corpora_are_listed_materialized_and_searched_one_as_its_component_renames_it(project, loans, tmp_path):
     loans(RENAMED)
-    project.dg("check", "yaml", "src/shop/defs/loans")
     listed = project.dg("list", "defs", "--json")
     for name in ("birds", "loans"):
         told = project.dg("launch", "--job", f"{name}_ingest", DAGSTER_HOME=str(tmp_path))
@@ -150,7 +149,11 @@ def test_two_corpora_are_listed_materialized_and_searched_one_as_its_component_r
 @pytest.mark.parametrize(
     ("what", "more", "said"),
     [
-        (("yaml", "src/shop/defs/loans"), "  options: {header: {sentences: 3}, source: {ocr: [1]}}\n", "[1]"),  # others: test_option_schema.py
+        (
+            ("yaml", "src/shop/defs/loans"),
+            "  options: {header: {sentences: 3}, source: {ocr: [1]}}\n",
+            "[1]",
+        ),  # others: test_option_schema.py
         (("defs",), "  tables: [{asset: articles}]\n", "from the asset 'articles', which no component of this project"),
     ],
 )

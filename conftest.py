@@ -18,24 +18,25 @@ from xdist.scheduler import LoadFileScheduling
 ROOT = Path(__file__).parent
 _FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 _LONGEST = (
-    "pipeline/test_second_project.py",
     "deploy/test_killed_processes.py",
+    "pipeline/test_second_project.py",
     "architecture/test_linear.py",
-    "pipeline/publish/test_layers_on_disk.py",
+    "deploy/test_compose.py",
+    "plugins/test_plugins.py",
     "contract/test_wrong_calls.py",
     "contract/test_mending.py",
-    "deploy/test_compose.py",
-    "remote/test_bucket_home.py",
-    "pipeline/publish/test_histories.py",
     "contract/test_telemetry.py",
     "contract/test_disks.py",
-    "pipeline/llm/test_estimate.py",
-    "plugins/test_plugins.py",
+    "pipeline/publish/test_layers_on_disk.py",
+    "remote/test_bucket_home.py",
     "pipeline/test_judged_floors.py",
+    "pipeline/test_communities_of_a_release.py",
+    "pipeline/publish/test_histories.py",
     "contract/test_tour.py",
     "pipeline/engines/test_engines.py",
+    "retrieval/statements/test_scorer.py",
 )
-"""Files of tests that take more than a minute of one worker."""
+"""Files of tests that take more than half a minute of one worker."""
 
 
 @pytest.hookimpl(optionalhook=True)  # unknown under `-p no:xdist`

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from sag_pipeline.definitions import defs
-from sag_retrieval import open_release
 from tests.support.buckets import environment_of, new_bucket, s3_server
 from tests.support.deployed import ROOT, compose, composed, program, until
 
@@ -23,38 +22,37 @@ OTHERS = {"postgres": "postgres:", "objects": "minio/minio:", "bucket": "minio/m
 """Services by images of others; a PostgreSQL of a package stands in for the first."""
 
 
-@pytest.fixture
-def services(tmp_path, database):
-    (tmp_path / "work").mkdir()
-    made = composed(tmp_path / "work", database)
-    yield made
-    made.stop()
-
-
 @pytest.mark.slow
-def test_the_services_of_the_compose_file_ingest_and_the_page_shows_it(services):
-    inbox, home = services.folder / "srv/inbox", services.folder / "srv/home"
-    (inbox / "a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.", encoding="utf-8")
+def test_the_services_of_the_compose_file_ingest_into_a_bucket_and_the_page_shows_it(tmp_path, database):
+    """A home in a folder: `test_killed_processes.py`."""
     checks = {
         name: service["healthcheck"]["test"][1:] for name, service in compose().items() if "healthcheck" in service
     }
-    port = services.environment["SAG_CODE_PORT"]
-    code_check = [port if word == "4000" else word for word in checks["code"]]
+    with s3_server() as address:
+        services = composed(tmp_path, database, SAG_HOME=f"s3://{new_bucket(address)}/home", **environment_of(address))
+        port = services.environment["SAG_CODE_PORT"]
+        code_check = [port if word == "4000" else word for word in checks["code"]]
+        try:
+            (services.folder / "srv/inbox/a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.")
+            services.start("code", "webserver", "daemon")
+            until(services.is_up, "the page")
+            until(lambda: services.run(*code_check) == 0, "the health check of the code location", pause=2)
+            until(lambda: services.run(*checks["daemon"]) == 0, "the health check of the daemon", pause=2)
 
-    services.start("code")
-    until(lambda: services.run(*code_check) == 0, "the health check of the code location")
-    services.start("webserver", "daemon")
-    until(services.is_up, "the page")
-    until(lambda: services.run(*checks["daemon"]) == 0, "the health check of the daemon")
-    ran = services.launch("ingest")
-
-    assert services.ended(ran) == "SUCCESS"
-    wanted = {"SENSOR", "SCHEDULER", "QUEUED_RUN_COORDINATOR", "MONITORING"}
-    until(lambda: wanted <= services.healthy_daemons(), "daemons without a fault")
-    assert services.ended(services.launch("prune")) == "SUCCESS"
-    with open_release(home) as release:
-        assert release.manifest.counts["documents"] == 1
-    assert psutil.Process(services.running["code"].pid).is_running()
+            assert services.ended(services.launch("ingest")) == "SUCCESS"
+            wanted = {"SENSOR", "SCHEDULER", "QUEUED_RUN_COORDINATOR", "MONITORING"}
+            until(lambda: wanted <= services.healthy_daemons(), "daemons without a fault")
+            assert services.ended(services.launch("prune")) == "SUCCESS"
+            assert list((services.folder / "srv/home").iterdir()) == []
+            assert list((services.folder / "srv/cache").iterdir())
+            found = subprocess.run(
+                program(["sag", "search", "Who sold buoys?"]),
+                env=services.environment, cwd=services.folder, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            assert "Lumen Optics sold 120 buoys" in found.stdout
+            assert psutil.Process(services.running["code"].pid).is_running()
+        finally:
+            services.stop()
 
 
 def test_every_service_is_ours_or_a_known_image_of_others():
@@ -128,27 +126,6 @@ def test_the_values_of_the_charts_name_what_the_image_has():
     assert values["concurrency"]["pools"] == {"granularity": "run", "defaultLimit": 1}
     assert values["dagsterDaemon"]["runMonitoring"]["enabled"]
     assert defs.resolve_job_def("ingest")
-
-
-@pytest.mark.slow
-def test_the_services_keep_their_home_in_a_bucket(tmp_path, database):
-    with s3_server() as address:
-        services = composed(tmp_path, database, SAG_HOME=f"s3://{new_bucket(address)}/home", **environment_of(address))
-        try:
-            (services.folder / "srv/inbox/a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.")
-            services.start("code", "webserver", "daemon")
-            until(services.is_up, "the page")
-
-            assert services.ended(services.launch("ingest")) == "SUCCESS"
-            assert list((services.folder / "srv/home").iterdir()) == []
-            assert list((services.folder / "srv/cache").iterdir())
-            found = subprocess.run(
-                program(["sag", "search", "Who sold buoys?"]),
-                env=services.environment, cwd=services.folder, capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            assert "Lumen Optics sold 120 buoys" in found.stdout
-        finally:
-            services.stop()
 
 
 def test_every_setting_reaches_the_services_and_what_they_get_is_a_setting():

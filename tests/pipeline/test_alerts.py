@@ -2,8 +2,6 @@
 
 import json
 import logging
-import subprocess
-import sys
 from pathlib import Path
 
 import dagster as dg
@@ -12,6 +10,7 @@ import pytest
 from sag_pipeline.definitions import defs
 from sag_pipeline.defs.alerts import tell
 from sag_retrieval.core.settings import load_settings
+from tests.support import forked
 from tests.support.mailbox import babbling, mail_server, web_hook
 
 TOLD = {"subject": "sag: ingest failed: 源 is\ngone", "run_id": "r1", "reason": "gone"}
@@ -123,8 +122,7 @@ def test_a_command_that_fails_tells_once_and_the_sensor_does_not_tell_again(home
     monkeypatch.setenv("DAGSTER_HOME", str(instance_home))
     with web_hook(received) as address:
         monkeypatch.setenv("SAG_ALERT", address)
-        command = [Path(sys.executable).with_name("sag"), "ingest", "nowhere"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = forked.sag("ingest", "nowhere")
         assert done.returncode != 0, done.stderr
         assert len(received) == 1, done.stderr
         with dg.DagsterInstance.get() as instance:

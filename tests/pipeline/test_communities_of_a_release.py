@@ -26,7 +26,7 @@ from sag_retrieval.reports.report import make_report
 from sag_retrieval.topics.category_vectors import VECTORS
 from sag_retrieval.topics.naming import Described
 from sag_retrieval.topics.stored import MADE_FOR, NAMED_BY, kept_communities, release_communities
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 from tests.support.chat_server import ChatServer
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,7 @@ def tiers_of(query: str) -> dict[str, Any]:
 
 
 def test_after_an_ingest_tiers_find_categories(home, source):
-    report = bare_ingest([source(TEXTS)])
+    report = kept_ingest([source(TEXTS)])
 
     assert report["steps"]["communities"]["rows"] > 1
     assert tiers_of("Who leads Lumen Optics?")["recall_category"]["hits"]
@@ -97,7 +97,7 @@ def test_an_ingest_without_communities_leaves_none_and_the_search_begins_with_ev
 
 
 def test_communities_stay_while_nothing_changes_and_are_made_for_a_changed_release(home, source):
-    first = bare_ingest([source(TEXTS)])
+    first = kept_ingest([source(TEXTS)])
     made = stored(home)
     before = (digest(made), (made / "made").stat().st_mtime_ns)
     again = bare_ingest([source(TEXTS)])
@@ -130,9 +130,9 @@ def content(home: Path) -> str:
 
 
 def test_an_ingest_carries_communities_over_until_a_fifth_of_the_events_has_changed(home, source):
-    bare_ingest([source(many(60))])
+    kept_ingest([source(many(30))])
     first = content(home)
-    bare_ingest([source(many(61) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
+    bare_ingest([source(many(31) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
 
     assert grouped_for(home) == first != content(home)
     with closing(current(home)) as reader:
@@ -149,14 +149,14 @@ def test_an_ingest_carries_communities_over_until_a_fifth_of_the_events_has_chan
     assert {each.parent_id for each in found if each.parent_id} <= {each.community_id for each in found}
     assert all(each.title and each.centrality.max() == 1 for each in found)
     assert "buoys to Vega Marine in 1953" not in str(sentences), "what is gone is quoted"
-    assert tiers_of("Who repaired Ship 60?")["recall_category"]["hits"]
+    assert tiers_of("Who repaired Ship 30?")["recall_category"]["hits"]
 
-    bare_ingest([source(many(80))])
+    bare_ingest([source(many(40))])
     assert grouped_for(home) == content(home), "too much has changed"
 
 
 def test_the_same_change_carries_communities_to_the_same_content(home, source):
-    bare_ingest([source(many(30))])
+    kept_ingest([source(many(30))])
     bare_ingest([source(many(31))])
     first = digest(stored(home))
     shutil.rmtree(stored(home))
@@ -167,11 +167,11 @@ def test_the_same_change_carries_communities_to_the_same_content(home, source):
 
 
 def test_names_by_a_model_stay_while_events_come_and_go_with_events_that_are_gone(home, source):
-    bare_ingest([source(many(40))])
+    kept_ingest([source(many(30))])
     with closing(current(home)) as reader:
         shutil.rmtree(stored(home))
         release_communities(reader, ClusterOptions(), Namer())
-    bare_ingest([source(many(41) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
+    bare_ingest([source(many(31) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
     rows = read_tables(stored(home))["communities"].to_pylist()
     listed = json.loads((stored(home) / NAMED_BY).read_text())
     by_model = {row["community_id"] for row in rows if row["title"].startswith("Named ")}
@@ -181,8 +181,8 @@ def test_names_by_a_model_stay_while_events_come_and_go_with_events_that_are_gon
 
 
 def test_the_job_report_groups_what_an_ingest_carried_over(home, source):
-    bare_ingest([source(many(60))])
-    bare_ingest([source(many(61))])
+    kept_ingest([source(many(30))])
+    bare_ingest([source(many(31))])
     assert grouped_for(home) != content(home)
 
     run_report()
@@ -192,7 +192,7 @@ def test_the_job_report_groups_what_an_ingest_carried_over(home, source):
 
 @pytest.mark.parametrize("left", ["nothing", "a draft", "a damaged file"])
 def test_what_a_crash_leaves_after_the_release_works_and_the_next_ingest_completes_it(home, source, left):
-    bare_ingest([source(TEXTS)])
+    kept_ingest([source(TEXTS)])
     folder = stored(home)
     whole = digest(folder)
     if left == "a draft":
@@ -211,7 +211,7 @@ def test_what_a_crash_leaves_after_the_release_works_and_the_next_ingest_complet
 
 
 def test_sag_verify_names_damaged_communities_and_repair_with_an_ingest_mends_them(home, source):
-    bare_ingest([source(TEXTS)])
+    kept_ingest([source(TEXTS)])
     whole = digest(stored(home))
     (stored(home) / VECTORS).write_bytes(b"no vectors")
 
@@ -229,7 +229,7 @@ def test_sag_verify_names_damaged_communities_and_repair_with_an_ingest_mends_th
 
 
 def test_the_job_report_keeps_the_communities_of_the_ingest(home, source):
-    bare_ingest([source(TEXTS)])
+    kept_ingest([source(TEXTS)])
     before = digest(stored(home))
 
     made = run_report()
@@ -239,7 +239,7 @@ def test_the_job_report_keeps_the_communities_of_the_ingest(home, source):
 
 
 def test_a_report_is_the_same_whether_the_release_has_its_communities_or_not(home, source, tmp_path):
-    bare_ingest([source(TEXTS)])
+    kept_ingest([source(TEXTS)])
     with closing(current(home)) as reader:
         kept = make_report(reader, tmp_path / "one", out=tmp_path / "with")
         shutil.rmtree(stored(home))
@@ -252,7 +252,7 @@ def test_a_report_is_the_same_whether_the_release_has_its_communities_or_not(hom
 
 def test_names_that_a_model_gave_stay_with_an_ingest_and_only_new_communities_are_asked_for(home, source):
     options, namer = ClusterOptions(), Namer()
-    bare_ingest([source(TEXTS)])
+    kept_ingest([source(TEXTS)])
     with closing(current(home)) as reader:
         first = release_communities(reader, options, namer)
         asked = namer.asked
@@ -276,7 +276,7 @@ def test_names_that_a_model_gave_stay_with_an_ingest_and_only_new_communities_ar
 
 
 def test_an_ingest_asks_no_model_for_titles_and_the_job_report_does(home, source, monkeypatch):
-    bare_ingest([source(TEXTS)])
+    kept_ingest([source(TEXTS)])
     shutil.rmtree(stored(home))
     with ChatServer(lambda _: DESCRIBED) as server:
         monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
@@ -310,7 +310,7 @@ class Counting:
 
 
 def test_texts_of_categories_are_embedded_once_and_read_with_the_release(home, source):
-    bare_ingest([source(TEXTS)])
+    kept_ingest([source(TEXTS)])
     earlier = stored(home).parent
     bare_ingest([source(MORE)])
     shutil.rmtree(stored(home))

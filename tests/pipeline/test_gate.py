@@ -19,7 +19,7 @@ from sag_retrieval.evaluation.questions import Question, read_questions
 from sag_retrieval.release.manifest import ANSWERS, Manifest
 from sag_retrieval.release.releases import Releases, list_releases
 from tests.pipeline.publish.histories import ONE_BY_ONE
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 
 HERON = "# Heron\n\nLumen Optics sold 120 buoys in 2021. Ada Byrne leads Lumen Optics.\n"
 EGRET = "# 白鹭号\n\n海澜公司在2023年卖出300盏灯。陈雨领导海澜公司。\n"
@@ -54,7 +54,7 @@ def kept(home: Path, release: str) -> dict[str, object]:
 def test_a_first_release_is_measured_and_passes(home, source, asked):
     asked(ASKED)
 
-    made = bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    made = kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
 
     check = kept(home, made["release"])
     assert (check["passed"], check["questions"], check["recall"], check["answer_rate"]) == (True, 2, 1.0, 1.0)
@@ -64,11 +64,11 @@ def test_a_first_release_is_measured_and_passes(home, source, asked):
 @pytest.mark.slow
 def test_a_release_that_answers_worse_is_kept_beside_the_current_one_and_says_the_ways_out(home, source, asked):
     asked(ASKED)
-    first = run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])["release"]
+    first = kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])["release"]
 
     source({"heron.md": "# Heron\n\nThe ship has left. Nothing else is known of it.\n"})
     with pytest.raises(SagError, match=r"answer rate 1\.000 → 0\.500 on 2 questions") as refused:
-        run_ingest(["inbox"])
+        bare_ingest(["inbox"])
 
     new = next(each.release_id for each in list_releases(home) if not each.is_current)
     assert Releases(home).current() == first
@@ -79,7 +79,7 @@ def test_a_release_that_answers_worse_is_kept_beside_the_current_one_and_says_th
     (named,) = re.findall(r"`sag (evaluate [^`]+)`", str(refused.value))
     assert CliRunner().invoke(main, shlex.split(named)).exit_code == 0
 
-    accepted = run_ingest(["inbox"], {"accept_recall": True})
+    accepted = bare_ingest(["inbox"], {"accept_recall": True})
 
     assert accepted["release"] == new == Releases(home).current()
 
@@ -100,7 +100,7 @@ def test_questions_of_both_languages_are_asked_of_a_release_in_layers(home, sour
 @pytest.mark.slow
 def test_a_refused_release_can_be_promoted_and_is_then_the_one_to_compare_with(home, source, asked):
     asked(ASKED)
-    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     source({"heron.md": "# Heron\n\nThe ship has left. Nothing else is known of it.\n"})
     with pytest.raises(SagError):
         bare_ingest(["inbox"])
@@ -114,7 +114,7 @@ def test_a_refused_release_can_be_promoted_and_is_then_the_one_to_compare_with(h
 @pytest.mark.slow
 def test_a_question_about_a_removed_document_is_left_out_and_blocks_nothing(home, source, asked):
     asked(ASKED)
-    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
 
     Path("inbox/heron.md").unlink()
     made = bare_ingest(["inbox"])
@@ -195,7 +195,7 @@ def test_a_margin_that_is_no_share_is_refused(margin):
 @pytest.mark.slow
 def test_a_question_that_ends_in_an_error_is_a_failed_check_and_its_release_is_new_once_it_passes(home, source, asked):
     asked(ASKED)
-    first = bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])["release"]
+    first = kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])["release"]
     release = open_release(home)
     release.close()
     with pytest.raises(QuestionError, match=r"question 'How many buoys .*' ended with ReleaseError"):

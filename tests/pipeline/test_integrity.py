@@ -34,7 +34,7 @@ FILES = {
     "quill.md": "# Quill Instruments\n\nQuill Instruments was founded by Mara Voss. The firm makes sensors.\n",
     "海鹭.md": "# 海鹭浮标\n\n海鹭浮标由光澜公司在安塞港制造。安塞海警使用这种浮标。\n",
 }
-DAMAGES = 16
+DAMAGES = 8
 """`benchmarks/damage.py`, which holds a floor, inflicts hundreds."""
 
 
@@ -135,14 +135,10 @@ def _same_answers(original: Path, home: Path, damage: Damage) -> bool:
     "pattern",
     [
         "ledger/0000000003*",
-        "ledger/HEAD",
         "tables/documents/*",
-        "tables/keys/*",
         "tables/canonical/*",
         "vectors/*/*/data/*",
-        "vectors/*/sealed.json",
         "embedder/hashing.npy",
-        "CURRENT",
         "releases/*/rows/events.arrow",
     ],
 )

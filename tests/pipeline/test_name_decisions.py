@@ -13,7 +13,7 @@ from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, SourceError
 from tests.pipeline.test_entity_resolution import keys_of
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
 from tests.support.scripted_answers import numbered_pairs, read_well
 
@@ -101,7 +101,7 @@ def test_decisions_hold_through_ingests_show_in_the_status_and_are_undone_withou
     home: Path, source, monkeypatch: pytest.MonkeyPatch
 ):
     inbox = Path(source(FILES))
-    first = bare_ingest(["inbox"])
+    first = kept_ingest(["inbox"])
     before = keys_in(home)
     assert {"Lumen Optics", "Lumen Optics Verwaltung"} <= before.keys()
     path = home / "aliases.csv"
@@ -134,7 +134,7 @@ def test_decisions_hold_through_ingests_show_in_the_status_and_are_undone_withou
 @pytest.mark.slow
 def test_a_removed_document_takes_with_it_what_rested_on_it_alone(home: Path, source):
     inbox = Path(source(FILES))
-    whole = bare_ingest(["inbox"])
+    whole = kept_ingest(["inbox"])
     (inbox / "said.md").write_text(
         "# Note\n\nLumen Optics Verwaltung (Lumen Optics) sold the Osprey buoy (LOV). "
         "澜光研究所（以下简称“澜光所”）使用浮标。\n",
@@ -149,7 +149,7 @@ def test_a_removed_document_takes_with_it_what_rested_on_it_alone(home: Path, so
 @pytest.mark.slow
 def test_a_bad_line_stops_an_ingest_with_its_number_and_leaves_the_release(home: Path, source):
     source(FILES)
-    first = bare_ingest(["inbox"])
+    first = kept_ingest(["inbox"])
     (home / "aliases.csv").write_text("merge,Heron\n", encoding="utf-8")
 
     with pytest.raises(SagError, match="line 1 has 2 columns"):
@@ -174,7 +174,7 @@ def test_the_file_may_lie_beside_the_project(home: Path, source, monkeypatch: py
 @pytest.mark.slow
 def test_close_names_are_listed_until_somebody_decides(home: Path, source):
     source(FILES)
-    bare_ingest(["inbox"])
+    kept_ingest(["inbox"])
 
     def listed() -> list[set[str]]:
         result = CliRunner().invoke(main, ["aliases", "--json"])

@@ -13,7 +13,7 @@ from sag_retrieval.core.errors import FilterError
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema, load_schema, read_schema
 from tests.pipeline.test_own_key_types import put
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 
 SCHEMA: dict[str, Any] = {
     "types": [
@@ -84,7 +84,7 @@ def test_the_default_changes_nothing():
 def release(home: Path, source):
     source(FILES)
     put(home, SCHEMA)
-    bare_ingest(["inbox"])
+    kept_ingest(["inbox"])
     with open_release(home) as found:
         yield found
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -95,9 +96,7 @@ def lose(path: Path) -> None:
     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-@pytest.mark.parametrize(
-    "part", ["manifest.json", "rows/events.arrow", "arrays/names", "arrays/vectors", "rows", "embedder", "."]
-)
+@pytest.mark.parametrize("part", ["manifest.json", "arrays/vectors", "."])
 def test_a_release_that_lost_a_part_is_built_again_though_nothing_changed(part, home, kept):
     lose(home / "releases" / kept["release"] / part)
 
@@ -166,12 +165,12 @@ def test_releases_of_another_version_are_listed_and_pruned_like_all(home, kept):
     assert prune_releases(home, keep=1, now=LATER) == [older.name]
 
 
-@pytest.mark.parametrize("named", ["", " ", ".", "..", "../releases", "r0", "\x00", "x" * 5000, ".gone-x", "鹭", "a/b"])
-def test_nothing_but_a_release_is_put_in_force_or_opened(named, home, kept):
-    with pytest.raises(ReleaseError, match="is not below"):
-        Releases(home).promote(named)
-    with pytest.raises(ReleaseError, match="is not below"):
-        open_release(home, release=named)
+def test_nothing_but_a_release_is_put_in_force_or_opened(home, kept):
+    for named in ("", " ", ".", "..", "../releases", "r0", "\x00", "x" * 5000, ".gone-x", "鹭", "a/b"):
+        with pytest.raises(ReleaseError, match="is not below"):
+            Releases(home).promote(named)
+        with pytest.raises(ReleaseError, match="is not below"):
+            open_release(home, release=named)
 
     assert Releases(home).current() == kept["release"]
 
@@ -188,22 +187,12 @@ def test_whoever_prunes_or_promotes_waits_for_the_writer(home, kept):
         with pytest.raises(SourceError, match="for 0 s"):
             with write_lock(home, patience=0):
                 pass
-        command = [
-            sys.executable,
-            "-m",
-            "sag_retrieval.cli.main",
-            "releases",
-            "prune",
-            "--keep",
-            "1",
-            "--grace-hours",
-            "0",
-        ]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"SAG_HOME": str(home)}) as pruning:
-            time.sleep(1.5)
-            waited = pruning.poll() is None and len(names(home / "releases")) == 2
+        with ThreadPoolExecutor() as pool:
+            pruning = pool.submit(prune_releases, home, keep=1, grace_hours=0)
+            time.sleep(0.5)
+            waited = not pruning.done() and len(names(home / "releases")) == 2
             holder.kill()
-            assert pruning.wait(300) == 0
+            pruning.result(300)
 
     assert waited
     assert names(home / "releases") == {kept["release"]}
@@ -212,7 +201,7 @@ def test_whoever_prunes_or_promotes_waits_for_the_writer(home, kept):
 # ── communities and reports ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("damage", ["made", "communities.parquet", "garbage"])
+@pytest.mark.parametrize("damage", ["made", "garbage"])
 def test_communities_that_are_damaged_are_made_again(damage, home, kept):
     reader = open_reader(home, None, open_embedder)
     first = release_communities(reader, ClusterOptions())
@@ -268,7 +257,7 @@ def test_a_report_whose_predecessor_cannot_be_read_is_written_and_says_so(damage
     assert open_release(home).report().page.read_bytes() == report.page.read_bytes()
 
 
-@pytest.mark.parametrize("said", [b"", b"\xff\x00", b"../..", b"r000000000000", "鹭".encode()])
+@pytest.mark.parametrize("said", [b"\xff\x00", b"../.."])
 def test_a_series_whose_latest_is_garbage_goes_on(said, home, kept):
     shutil.rmtree(series_of(home) / kept["release"])
     (series_of(home) / "LATEST").write_bytes(said)

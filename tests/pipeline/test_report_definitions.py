@@ -1,6 +1,5 @@
 """Reports defined in a corpus: about what they say, written when that changed, about what is new, and delivered."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import yaml
 from sag_pipeline.components.corpus import Corpus, CorpusReport, corpus_definitions
 from sag_pipeline.runs.delivery import shown_target
 from sag_retrieval.core.errors import SettingsError
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 from tests.support.chat_server import ChatServer
 from tests.support.mailbox import babbling, mail_server, web_hook
 from tests.support.scripted_writer import write_well
@@ -33,7 +32,12 @@ LOAN = "# 贷款\n\n2021年5月，安平银行向三号变电站提供贷款五�
 @pytest.fixture
 def ingest(home: Path, source: Callable[..., str]) -> Callable[..., None]:
     """Publish a release of what is there and these files besides."""
-    return lambda **files: bare_ingest([source({f"{name}.md": text for name, text in files.items()})])
+
+    def publish(**files: str) -> None:
+        ingest = bare_ingest if home.exists() else kept_ingest
+        ingest([source({f"{name}.md": text for name, text in files.items()})])
+
+    return publish
 
 
 def defined(*reports: CorpusReport) -> dg.Definitions:
@@ -232,12 +236,3 @@ def test_the_definition_of_the_how_to_can_be_loaded(home, monkeypatch):
 
     assert defs.resolve_job_def("report_risks_of_the_week")
     assert "report_risks_of_the_week_schedule" in {each.name for each in defs.schedules or ()}
-
-
-def test_a_cursor_holds_what_was_selected(ingest):
-    defs = defined(CorpusReport(name="all", on_change=True))
-    ingest(heron=HERON)
-    with dg.DagsterInstance.ephemeral() as instance:
-        first = tick(defs, "report_all_changed", None, instance)
-
-    assert set(json.loads(first.cursor)) == {"release", "selected"}

@@ -14,7 +14,7 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.tables import STORED
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, SettingsError
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 from tests.support.chat_server import ChatServer, schema_of
 from tests.support.scripted_answers import read_well
 
@@ -67,7 +67,7 @@ def figures(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, object]]:
 
 @pytest.mark.slow
 def test_a_step_is_asked_again_and_only_that_one(model, source):
-    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     model.clear()
 
     made = bare_ingest(["inbox"], {"reprocess": ["events"]})
@@ -83,7 +83,7 @@ def test_a_step_is_asked_again_and_only_that_one(model, source):
 
 @pytest.mark.slow
 def test_a_run_that_dagster_starts_says_what_asking_again_will_cost(model, source):
-    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     with dg.DagsterInstance.ephemeral() as instance:
         done = materialize("events", instance, reprocess=["events"], prices="1/2", max_calls=100)
         lines = [each.event_log_entry.user_message for each in instance.get_records_for_run(done.run_id).records]
@@ -100,7 +100,7 @@ def test_a_document_or_a_source_is_done_again_in_every_step(home, source, wanted
     source({"egret.md": EGRET})
     Path("ships").mkdir()
     Path("ships/heron.md").write_text(HERON, encoding="utf-8")
-    bare_ingest(["inbox", "ships"])
+    kept_ingest(["inbox", "ships"])
 
     made = bare_ingest(["inbox", "ships"], {"reprocess": [wanted]})
 
@@ -110,7 +110,7 @@ def test_a_document_or_a_source_is_done_again_in_every_step(home, source, wanted
 
 @pytest.mark.slow
 def test_the_estimate_counts_what_would_be_asked_again_and_changes_nothing(model, source):
-    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     model.clear()
 
     def calls(*more: str) -> dict[str, int]:
@@ -126,7 +126,7 @@ def test_the_estimate_counts_what_would_be_asked_again_and_changes_nothing(model
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_leaves_the_rest_of_what_it_was_to_do_again_for_the_next(home, source):
-    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     with Store.locked(home) as store:
         store.redo("keys", {"heron.md"})  # what the killed run did first
         rows = store.read("keys", ["heron.md"])["heron.md"]
@@ -141,7 +141,7 @@ def test_a_run_that_is_killed_leaves_the_rest_of_what_it_was_to_do_again_for_the
     [("document:nowhere.md", "no such document is stored"), ("source:nowhere", "'nowhere' is not a source")],
 )
 def test_what_is_not_known_cannot_be_done_again(home, source, wanted, said):
-    bare_ingest([source({"heron.md": HERON})])
+    kept_ingest([source({"heron.md": HERON})])
 
     with pytest.raises(SagError, match=said):
         bare_ingest(["inbox"], {"reprocess": [wanted]})
@@ -155,7 +155,7 @@ def test_what_names_no_step_is_refused_with_those_there_are(wanted):
 
 @pytest.mark.slow
 def test_a_part_of_the_graph_is_made_of_what_is_stored(home, source):
-    bare_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+    kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
     with Store.locked(home) as store:
         store.redo("events", {"heron.md"})
         store.redo("keys", {"egret.md"})
@@ -176,7 +176,7 @@ def test_one_source_is_done_again_in_a_part_of_the_graph(home, source):
     source({"egret.md": EGRET})
     Path("ships").mkdir()
     Path("ships/heron.md").write_text(HERON, encoding="utf-8")
-    bare_ingest(["inbox", "ships"])
+    kept_ingest(["inbox", "ships"])
 
     made = figures(materialize('key:"keys" or key:"triples"', reprocess=["source:ships"]))
 

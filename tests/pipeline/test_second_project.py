@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +80,15 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "venv"
 
 
+RENAMED = """  retry: {max_retries: 2, delay: 0.1}
+  translation:
+    key: "lake/{{ corpus }}/{{ spec.key.path[-1] }}"
+    group_name: lending
+    owners: ["team:credit"]
+"""
+"""Lines for the component of the second corpus."""
+
+
 @pytest.fixture(scope="module")
 def project(venv: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project made by `create-dagster`, with two scaffolded corpora and a document for each."""
@@ -95,10 +105,6 @@ def project(venv: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-def test_the_component_is_listed_for_every_project(project):
-    assert "sag_pipeline.Corpus" in project.dg("list", "components")
-
-
 def test_a_scaffolded_corpus_has_a_home_a_source_and_a_schedule(project):
     written = yaml.safe_load((project.folder / "src/shop/defs/birds/defs.yaml").read_text(encoding="utf-8"))
 
@@ -108,33 +114,56 @@ def test_a_scaffolded_corpus_has_a_home_a_source_and_a_schedule(project):
     }
 
 
-def test_two_corpora_are_listed_materialized_and_searched(project, tmp_path):
-    listed = project.dg("list", "defs")
+@pytest.fixture
+def loans(project) -> Iterator[Callable[[str], None]]:
+    """Adds lines to the component of the second corpus until the test ends."""
+    place = project.folder / "src/shop/defs/loans/defs.yaml"
+    before = place.read_text(encoding="utf-8")
+    yield lambda more: place.write_text(f"{before.rstrip()}\n{more}", encoding="utf-8") and None
+    place.write_text(before, encoding="utf-8")
+
+
+def test_two_corpora_are_listed_materialized_and_searched_one_as_its_component_renames_it(project, loans, tmp_path):
+    loans(RENAMED)
+    listed = project.dg("list", "defs", "--json")
     for name in ("birds", "loans"):
         told = project.dg("launch", "--job", f"{name}_ingest", DAGSTER_HOME=str(tmp_path))
         assert not [line for line in told.splitlines() if "leaked" in line or "Traceback" in line], told
 
     for word in ("birds/documents", "loans/release", "birds_nightly_ingest", "loans_inbox"):
         assert word in listed
+    found, _ = json.JSONDecoder().raw_decode(listed[listed.index("{") :])
+    assets = {each["asset_key"]: each for each in found["assets"] if "loans" in each["asset_key"]}
+    read = ("documents", "sections", "summaries")
+    assert assets["lake/loans/chunks"]["dependency_keys"] == [f"lake/loans/{name}" for name in read]
+    assert {each["group_name"] for each in assets.values()} == {"lending"}
+    assert all(each["owners"] == [{"team": "credit"}] for each in assets.values())
     with (
         open_release(project.folder / "homes/birds") as birds,
-        open_release(project.folder / "homes/loans") as loans,
+        open_release(project.folder / "homes/loans") as lent,
     ):
         assert "buoys" in birds.search("Who sold buoys?").hits[0].text
-        assert "安平银行" in loans.search("三号变电站的贷款").hits[0].text
+        assert "安平银行" in lent.search("三号变电站的贷款").hits[0].text
 
 
-def test_a_wrong_component_is_refused_with_the_reason(project):
-    path = project.folder / "src/shop/defs/loans/defs.yaml"
-    before = path.read_text(encoding="utf-8")
-    path.write_text(before.replace("home:", "hoem:"), encoding="utf-8")
-    try:
-        done = project.run("dg", "check", "defs")
-    finally:
-        path.write_text(before, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("what", "more", "said"),
+    [
+        (
+            ("yaml", "src/shop/defs/loans"),
+            "  options: {header: {sentences: 3}, source: {ocr: [1]}}\n",
+            "[1]",
+        ),  # others: test_option_schema.py
+        (("defs",), "  tables: [{asset: articles}]\n", "from the asset 'articles', which no component of this project"),
+    ],
+)
+def test_a_wrong_component_is_refused_with_the_reason(project, loans, what, more, said):
+    loans(more)
+
+    done = project.run("dg", "check", *what)
 
     assert done.returncode != 0
-    assert "hoem" in done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
 
 
 def test_dg_works_in_the_root_of_this_project_without_a_notice(project):
@@ -151,59 +180,3 @@ def test_dg_gives_the_code_location_the_name_of_the_workspace():
     named = DgContext.for_project_environment(ROOT, {}).code_location_name
 
     assert named == loaded["python_module"]["location_name"]
-
-
-def test_dg_check_yaml_finds_a_wrong_value_by_itself(project):
-    line, said = "options: {header: {sentences: 3}, source: {ocr: [1]}}", "[1]"  # others: test_option_schema.py
-    place = project.folder / "src/shop/defs/loans"
-    before = (place / "defs.yaml").read_text(encoding="utf-8")
-    kept = "".join(each for each in before.splitlines(keepends=True) if line.partition(":")[0] not in each)
-    (place / "defs.yaml").write_text(f"{kept.rstrip()}\n  {line}\n", encoding="utf-8")
-    try:
-        done = project.run("dg", "check", "yaml", str(place))
-    finally:
-        (place / "defs.yaml").write_text(before, encoding="utf-8")
-
-    assert done.returncode != 0
-    assert said in done.stdout + done.stderr
-
-
-def test_assets_are_renamed_described_and_tried_again_as_the_component_says(project, tmp_path):
-    place = project.folder / "src/shop/defs/loans/defs.yaml"
-    before = place.read_text(encoding="utf-8")
-    more = """  retry: {max_retries: 2, delay: 0.1}
-  translation:
-    key: "lake/{{ corpus }}/{{ spec.key.path[-1] }}"
-    group_name: lending
-    owners: ["team:credit"]
-"""
-    place.write_text(f"{before.rstrip()}\n{more}", encoding="utf-8")
-    try:
-        project.dg("check", "yaml", str(place.parent))
-        listed = project.dg("list", "defs", "--json")
-        project.dg("launch", "--job", "loans_ingest", DAGSTER_HOME=str(tmp_path))
-    finally:
-        place.write_text(before, encoding="utf-8")
-
-    found, _ = json.JSONDecoder().raw_decode(listed[listed.index("{") :])
-    assets = {each["asset_key"]: each for each in found["assets"] if "loans" in each["asset_key"]}
-    assert "lake/loans/release" in assets
-    read = ("documents", "sections", "summaries")
-    assert assets["lake/loans/chunks"]["dependency_keys"] == [f"lake/loans/{name}" for name in read]
-    assert {each["group_name"] for each in assets.values()} == {"lending"}
-    assert all(each["owners"] == [{"team": "credit"}] for each in assets.values())
-    with open_release(project.folder / "homes/loans") as loans:
-        assert "安平银行" in loans.search("三号变电站的贷款").hits[0].text
-
-
-def test_an_asset_that_no_component_defines_is_named_before_dagster_refuses_it(project):
-    place = project.folder / "src/shop/defs/loans/defs.yaml"
-    before = place.read_text(encoding="utf-8")
-    place.write_text(f"{before.rstrip()}\n  tables: [{{asset: articles}}]\n", encoding="utf-8")
-    try:
-        done = project.run("dg", "check", "defs")
-    finally:
-        place.write_text(before, encoding="utf-8")
-
-    assert done.returncode != 0
-    assert "from the asset 'articles', which no component of this project defines" in done.stdout + done.stderr

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.runs.dagster_runs import HOME, process_tag
 from sag_pipeline.runs.disk_usage import age_hours, sizes_of
 from sag_pipeline.runs.status import status_of
@@ -19,7 +20,7 @@ from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.releases import Releases
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import kept_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def grow(nights: int) -> list[str]:
         Path("inbox").mkdir(exist_ok=True)
         text = f"# Heron {night}\n\nLumen Optics sold {100 + night} buoys in Port Ansel in 20{10 + night}."
         Path(f"inbox/{night}.md").write_text(text, encoding="utf-8")
-        made.append(bare_ingest(["inbox"], KEEP_ALL)["release"])
+        made.append(kept_ingest(["inbox"], KEEP_ALL)["release"])
     return made
 
 
@@ -157,9 +158,10 @@ def test_an_empty_home_has_a_status(home):
 def test_the_status_has_the_last_run_and_its_outcome(home, tmp_path):
     shutil.copy(ROOT / "dagster.yaml", tmp_path)
     grow(1)
+    run_ingest(["inbox"])
     done = status_of(load_settings())["last_run"]
     with pytest.raises(SagError):
-        bare_ingest(["nowhere"])
+        run_ingest(["nowhere"])
     failed = status_of(load_settings())["last_run"]
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         job = defs.resolve_job_def("ingest")
@@ -184,6 +186,7 @@ def test_the_status_has_the_last_run_and_its_outcome(home, tmp_path):
 def test_the_command_shows_runs_sizes_sources_and_growth(home, tmp_path):
     shutil.copy(ROOT / "dagster.yaml", tmp_path)
     made = grow(2)
+    run_ingest(["inbox"])
 
     shown = CliRunner().invoke(main, ["status"], catch_exceptions=False).stdout
 

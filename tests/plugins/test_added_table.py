@@ -83,14 +83,26 @@ def questions(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Ma
     return sag.make(context, "questions")
 ''',
 }
-READ = """
+NIGHTS = """
 import json
+from pathlib import Path
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.status import status_of
 from sag_retrieval import open_release
+from sag_retrieval.core.settings import load_settings
+
+run_ingest(["inbox"])
 with open_release() as release:
     rows = release.table("questions")
     found = release.search("tide", sql="SELECT chunk_id FROM questions WHERE text LIKE '%tide%'")
-    told = {"texts": sorted(rows.text), "found": [hit.document_id for hit in found.hits], "id": release.release_id}
+    told = {"texts": sorted(rows.text), "found": [hit.document_id for hit in found.hits]}
     told["counted"] = release.manifest.counts["questions"]
+told["status"] = {each["table"]: each["rows"] for each in status_of(load_settings())["tables"]}
+Path("inbox/钟.md").unlink()
+Path("inbox/bell.md").write_text("# Bell\\n\\nWho cast the bell? Lin did.\\n", encoding="utf-8")
+run_ingest(["inbox"])
+with open_release() as release:
+    told["texts after"] = sorted(release.table("questions").text)
 print(json.dumps(told))
 """
 
@@ -110,18 +122,6 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
-def run(copy: Path, *arguments: str) -> str:
-    """What the copy says, below a home of its own."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("SAG_")}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True, text=True, check=False, cwd=copy.parent,
-        env=variables | {"PYTHONPATH": str(copy), "SAG_HOME": str(copy.parent / "home")},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def files(folder: Path) -> dict[str, list[str]]:
     """Lines of every module, by name."""
     return {
@@ -137,20 +137,19 @@ def test_it_is_made_published_and_searched_after_one_line(copy):
     (inbox / "tide.md").write_text("# Tides\n\nWhen does the tide turn? It turns at noon.\n", encoding="utf-8")
     (inbox / "钟.md").write_text("# 钟\n\n谁造了这口钟？是林工。\n", encoding="utf-8")
 
-    run(copy, "-m", "sag_retrieval.cli.main", "ingest", "inbox")
-    told = json.loads(run(copy, "-c", READ))
-    status = json.loads(run(copy, "-m", "sag_retrieval.cli.main", "status", "--json"))
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("SAG_")}
+    done = subprocess.run(
+        [sys.executable, "-c", NIGHTS],
+        capture_output=True, text=True, check=False, cwd=copy.parent,
+        env=variables | {"PYTHONPATH": str(copy), "SAG_HOME": str(copy.parent / "home")},
+    )  # fmt: skip
 
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
     assert told["texts"] == ["When does the tide turn?", "谁造了这口钟？"]
     assert told["found"] == ["tide.md"]
-    assert told["counted"] == 2
-    assert {each["table"]: each["rows"] for each in status["tables"]}["questions"] == 2
-
-    (inbox / "钟.md").unlink()
-    (inbox / "bell.md").write_text("# Bell\n\nWho cast the bell? Lin did.\n", encoding="utf-8")
-    run(copy, "-m", "sag_retrieval.cli.main", "ingest", "inbox")
-
-    assert json.loads(run(copy, "-c", READ))["texts"] == ["When does the tide turn?", "Who cast the bell?"]
+    assert told["counted"] == told["status"]["questions"] == 2
+    assert told["texts after"] == ["When does the tide turn?", "Who cast the bell?"]
 
 
 def test_nothing_is_touched_but_its_own_files_and_one_line(copy):

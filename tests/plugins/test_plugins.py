@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +18,7 @@ from sag_retrieval.core.plugins import Registry, every_entry_point
 from sag_retrieval.core.settings import CHAT_MODELS, EMBEDDERS, Provider, load_settings, provider_of
 from sag_retrieval.models.open import open_chat, open_dense
 from sag_retrieval.search.registry import METHODS, MethodEntry, MethodName, method_named, resolve_method
+from tests.support import forked
 
 ROOT = Path(__file__).parents[2]
 MAIL = "Subject: Heron buoy\nContent-Type: text/plain\n\nLumen Optics of Oslo built the sensors of the Heron buoy.\n"
@@ -55,19 +57,10 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(arguments: list[str], work: Path, *sites: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """This interpreter with the packages of some folders beside ours."""
-    paths = os.pathsep.join(map(str, (*sites, ROOT)))
+def run(arguments: Sequence[str], work: Path, *sites: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A command of `sag` that sees the packages of some folders beside ours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAG_")}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True, text=True, check=False, cwd=work,
-        env=kept | {"PYTHONPATH": paths, "SAG_HOME": str(work / "home")} | variables,
-    )  # fmt: skip
-
-
-def sag(*arguments: str) -> list[str]:
-    return ["-m", "sag_retrieval.cli.main", *arguments]
+    return forked.sag(*arguments, cwd=work, env=kept | {"SAG_HOME": str(work / "home")} | variables, sites=sites)
 
 
 def packed(folder: Path, name: str, points: str) -> Path:
@@ -96,8 +89,8 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_an_installed_package_adds_a_method_an_embedder_a_reader_and_a_scorer(plugin, work):
-    made = run(sag("ingest", "inbox", "--json"), work, plugin, SAG_EMBEDDING_MODEL="letters:64")
-    found = run(sag("search", "Who built the sensors?", "--method", "bm25-short", "--json"), work, plugin)
+    made = run(["ingest", "inbox", "--json"], work, plugin, SAG_EMBEDDING_MODEL="letters:64")
+    found = run(["search", "Who built the sensors?", "--method", "bm25-short", "--json"], work, plugin)
     hits = json.loads(found.stdout)["hits"]
 
     assert made.returncode == 0, made.stderr
@@ -112,24 +105,24 @@ def test_an_installed_package_adds_a_method_an_embedder_a_reader_and_a_scorer(pl
         "title = release.table('documents').set_index('document_id').title['heron.mime']\n"
         "print(found.method, found.hits[0].document_id, release.manifest.embedding_model, title, sep='|')"
     )
-    told = run(["-c", code], work, plugin)
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=False, cwd=work,
+        env=os.environ | {"PYTHONPATH": f"{plugin}{os.pathsep}{ROOT}", "SAG_HOME": str(work / "home")},
+    )  # fmt: skip
     assert told.stdout.strip() == "bm25-short|heron.mime|letters:64|Heron buoy", told.stderr
-    reported = run(
-        sag("report", "--set", "statement_scorer=with-figures"), work, plugin, SAG_EMBEDDING_MODEL="letters:64"
-    )
+    reported = run(["report", "--set", "statement_scorer=with-figures"], work, plugin, SAG_EMBEDDING_MODEL="letters:64")
     assert reported.returncode == 0, reported.stderr
 
 
 @pytest.mark.slow
-def test_without_the_package_its_names_are_refused_in_one_line(plugin, work):
-    run(sag("ingest", "inbox"), work, plugin)
-
-    unknown = run(sag("search", "sensors", "--method", "bm25-short"), work)
-    unread = run(sag("ingest", "inbox", "--json"), work)
-    unembedded = run(sag("settings"), work, SAG_EMBEDDING_MODEL="letters:64")
+def test_without_the_package_its_names_are_refused_in_one_line(work):
+    unknown = run(["search", "sensors", "--method", "bm25-short"], work)
+    unread = run(["ingest", "inbox", "--json"], work)
+    unembedded = run(["settings"], work, SAG_EMBEDDING_MODEL="letters:64")
 
     assert "'bm25-short' is not one of 'sag'" in unknown.stderr
-    assert "1 file of kind .mime is not read" in unread.stdout + run(sag("status", "--json"), work).stdout
+    assert "1 file of kind .mime is not read" in unread.stdout + run(["status", "--json"], work).stdout
     assert "'letters:64' is none of 'hashing'" in unembedded.stderr
     assert "Traceback" not in unknown.stderr + unread.stderr + unembedded.stderr
 
@@ -139,10 +132,10 @@ def test_a_broken_package_names_itself_and_breaks_nothing_else(tmp_path, work):
     site = packed(tmp_path / "broken", "cracked-plugin", BROKEN)
     (work / "inbox" / "note.crk").write_text("something", encoding="utf-8")
 
-    made = run(sag("ingest", "inbox"), work, site)
-    found = run(sag("search", "tide", "--method", "dense", "--json"), work, site)
-    refused = run(sag("search", "tide", "--method", "cracked"), work, site)
-    put_aside = json.loads(run(sag("status", "--json"), work, site).stdout)["put_aside"]
+    made = run(["ingest", "inbox"], work, site)
+    found = run(["search", "tide", "--method", "dense", "--json"], work, site)
+    refused = run(["search", "tide", "--method", "cracked"], work, site)
+    put_aside = json.loads(run(["status", "--json"], work, site).stdout)["put_aside"]
 
     assert made.returncode == 0, made.stderr
     assert json.loads(found.stdout)["hits"][0]["document_id"] == "tide.md"

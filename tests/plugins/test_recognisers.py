@@ -15,7 +15,7 @@ from sag_pipeline.options import RunOptions
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.language.mentions import Mention
-from tests.plugins.test_plugins import run, sag
+from tests.plugins.test_plugins import run
 from tests.support.bare_ingest import bare_ingest
 
 ROOT = Path(__file__).parents[2]
@@ -135,14 +135,12 @@ def test_another_recogniser_makes_keys_again_and_nothing_before_them(tmp_path):
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "a.md").write_text(TEXT, encoding="utf-8")
 
-    first = run(sag("ingest", "inbox", "--json"), tmp_path, site)
-    again = run(
-        sag("ingest", "inbox", "--set", "key.recogniser=spacy", "--json"), tmp_path, site, SAG_SPACY_MODELS=SMALL
-    )
+    first = run(["ingest", "inbox", "--json"], tmp_path, site)
+    again = run(["ingest", "inbox", "--set", "key.recogniser=spacy", "--json"], tmp_path, site, SAG_SPACY_MODELS=SMALL)
 
     assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
     steps = json.loads(again.stdout)["steps"]
     assert {name for name, figures in steps.items() if figures.get("changed")} >= {"keys"}
     assert not any(steps[name][kind] for name in ("documents", "chunks", "events") for kind in ("new", "changed"))
-    found = run(sag("search", "Obama", "--json"), tmp_path, site)
+    found = run(["search", "Obama", "--json"], tmp_path, site)
     assert "Barack Obama" in {key["value"] for key in json.loads(found.stdout)["keys"]}, found.stderr

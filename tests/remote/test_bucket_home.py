@@ -365,10 +365,10 @@ def test_processes_share_the_cache(tmp_path: Path):
     environment = {**os.environ, "SAG_CACHE": str(tmp_path / "shared cache")}
     running = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
-        for _ in range(3)
+        for _ in range(2)
     ]
 
-    assert [each.communicate(timeout=300)[0].strip() for each in running] == ["acme.txt"] * 3
+    assert [each.communicate(timeout=300)[0].strip() for each in running] == ["acme.txt"] * 2
     assert not list((tmp_path / "shared cache").rglob(".*.*"))  # no drafts stay
 
 

@@ -18,6 +18,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+from sag_retrieval.core.plugins import every_entry_point
 
 LOADED = """
 dagster._core.storage.event_log.in_memory duckdb pandas pyarrow.parquet sag_pipeline.cli.commands
@@ -29,11 +32,20 @@ sag_retrieval.api sag_retrieval.cli.main sag_retrieval.reports.report sag_retrie
 
 
 def sag(
-    *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, seconds: float = 300
+    *command: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    sites: Sequence[Path] = (),
+    seconds: float = 300,
 ) -> subprocess.CompletedProcess[str]:
-    """What a command of `sag` wrote and how it ended."""
+    """What a command of `sag` wrote and how it ended; it sees the packages in `sites` too."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        wanted = {"command": command, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
+        wanted = {
+            "command": command,
+            "cwd": str(cwd or Path.cwd()),
+            "env": dict(os.environ if env is None else env),
+            "sites": [str(site) for site in sites],
+        }
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(_server())
             line.settimeout(seconds)
@@ -85,15 +97,17 @@ def _serve(place: str) -> None:
     shutil.rmtree(Path(place).parent)
 
 
-def _run(wanted: dict[str, object], files: Sequence[int]) -> None:
+def _run(wanted: dict[str, Any], files: Sequence[int]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, file in enumerate((nothing, *files)):
         os.dup2(file, number)
         os.close(file)
-    os.chdir(str(wanted["cwd"]))
+    os.chdir(wanted["cwd"])
     os.environ.clear()
-    os.environ.update(wanted["env"])  # type: ignore[call-overload]
-    sys.argv = ["sag", *wanted["command"]]  # type: ignore[misc]
+    os.environ.update(wanted["env"])
+    sys.argv = ["sag", *wanted["command"]]
+    sys.path[:0] = wanted["sites"]
+    every_entry_point.cache_clear()
     raise SystemExit(import_module("sag_retrieval.cli.main").main())
 
 

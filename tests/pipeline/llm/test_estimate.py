@@ -19,8 +19,7 @@ SHARE = 0.35
 """Tokens may differ by this share: they are counted by characters, answers are guessed."""
 OPTION_SETS = {
     "defaults": ({}, "auto"),
-    "few passages per call": ({"batch.parts": 2, "batch.tokens": 240}, "auto"),
-    "triples by model": ({"triples_by_model": True, "concurrency": 1}, "auto"),
+    "few passages per call": ({"batch.parts": 2, "batch.tokens": 240, "concurrency": 1}, "auto"),
     "Chinese prompts, everything": (
         {"sections_by_model": True, "triples_by_model": True, "en_size": 200, "section.min_length": 600},
         "zh",

@@ -12,7 +12,7 @@ from sag_pipeline.store.store import Store
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.release.releases import Releases, prune_releases
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 
@@ -55,7 +55,7 @@ def linked(home: Path) -> dict[str, int]:
 
 
 def test_a_release_links_the_vectors_of_the_home_and_has_no_copy(home, inbox):
-    bare_ingest(["inbox"])
+    kept_ingest(["inbox"])
 
     assert {*linked(home).values()} == {2}
     assert not list((Releases(home).path() / "arrays/vectors").glob("*.dense.npy"))
@@ -63,13 +63,13 @@ def test_a_release_links_the_vectors_of_the_home_and_has_no_copy(home, inbox):
 
 
 def test_lance_finds_what_the_mapped_arrays_find(home, inbox):
-    bare_ingest(["inbox"])
+    kept_ingest(["inbox"])
 
     assert found(home, "lance") == found(home)
 
 
 def test_a_release_copied_elsewhere_answers_by_itself(home, inbox, tmp_path):
-    bare_ingest(["inbox"])
+    kept_ingest(["inbox"])
     usual = found(home)
     other = tmp_path / "other"
     shutil.copytree(Releases(home).path(), other / "releases" / Releases(home).path().name)
@@ -80,7 +80,7 @@ def test_a_release_copied_elsewhere_answers_by_itself(home, inbox, tmp_path):
 
 
 def test_an_older_release_keeps_the_vectors_that_the_home_purged_until_it_is_pruned(home, inbox):
-    first = bare_ingest(["inbox"])["release"]
+    first = kept_ingest(["inbox"])["release"]
     usual = found(home)
     (inbox / "heron.md").unlink()
     bare_ingest(["inbox"])
@@ -105,7 +105,7 @@ def test_an_older_release_keeps_the_vectors_that_the_home_purged_until_it_is_pru
 
 
 def test_the_same_content_gives_the_same_release_in_another_order_of_ingests(home, inbox, tmp_path, monkeypatch):
-    whole = bare_ingest(["inbox"])["release"]
+    whole = kept_ingest(["inbox"])["release"]
     usual = found(home)
     monkeypatch.setenv("SAG_HOME", str(tmp_path / "second"))
     held = {name: (inbox / name).read_text(encoding="utf-8") for name in ("one.md", "log-3.md")}
@@ -120,7 +120,7 @@ def test_the_same_content_gives_the_same_release_in_another_order_of_ingests(hom
 
 
 def test_a_damaged_vector_is_refused_by_the_search_that_reads_it_and_mended(home, inbox):
-    release = bare_ingest(["inbox"])["release"]
+    release = kept_ingest(["inbox"])["release"]
     usual = found(home)
     (data,) = (Releases(home).path() / "lance/events.lance/data").iterdir()
     with data.open("r+b") as file:  # the home's file too

@@ -81,7 +81,7 @@ def test_a_layer_whose_publishing_is_killed_at_any_stage_is_that_of_an_undisturb
     calm = replace(calm)  # reads what the other process committed
     vacuum(calm.store, calm.vectors)
 
-    for stage in stages(changes)[:: 2 if is_dense and most > 2 else 4]:
+    for stage in stages(changes)[:: 3 if is_dense and most > 2 else 6]:
         home = copied(before, tmp_path / "killed")
         was = Releases(home.folder).current()
         code, _ = publish_killed(home, stage)
@@ -169,7 +169,7 @@ def holders_of(home: Path, marks: Sequence[bytes]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("name", "is_dense"), [("first.md", True), ("b.md", False), ("海.md", True)])
+@pytest.mark.parametrize(("name", "is_dense"), [("first.md", False), ("海.md", True)])
 def test_a_removed_document_is_in_no_file_of_a_release_whatever_layer_had_it(tmp_path, name, is_dense):
     home = of_layers(tmp_path / "home", is_dense=is_dense)
     home.publish()
@@ -195,9 +195,8 @@ def test_a_removed_document_is_in_no_file_of_a_release_whatever_layer_had_it(tmp
         assert not len(release.index.arrays.mentions.exact(f"Report {name}"))
 
 
-@pytest.mark.parametrize("is_dense", [True, False])
-def test_a_copied_home_of_layers_opens_and_searches(tmp_path, is_dense):
-    home = of_layers(tmp_path / "home", is_dense=is_dense)
+def test_a_copied_home_of_layers_opens_and_searches(tmp_path):
+    home = of_layers(tmp_path / "home")
     home.publish()
     before = found(home)
     other = copied(home, tmp_path / "copy")
@@ -209,7 +208,7 @@ def test_a_copied_home_of_layers_opens_and_searches(tmp_path, is_dense):
     assert len(other.publish().manifest.layers) == 4
 
 
-@pytest.mark.parametrize(("place", "is_dense"), [(0.02, True), (0.5, False), (0.98, True)])
+@pytest.mark.parametrize(("place", "is_dense"), [(0.02, True), (0.98, False)])
 def test_a_damaged_layer_is_found_and_the_next_release_is_written_whole(tmp_path, place, is_dense):
     home = of_layers(tmp_path / "home", is_dense=is_dense)
     home.publish()

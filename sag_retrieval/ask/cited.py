@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.evidence import best_sentences, sentence_for
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
-from sag_retrieval.ask.quotable import points
+from sag_retrieval.ask.sentences import best_sentences, sentence_for
 from sag_retrieval.language.places import place_name
 from sag_retrieval.language.words import is_cjk, words
 from sag_retrieval.notebook import snippet
 from sag_retrieval.prompts import shown_numbers
+from sag_retrieval.statements.form import refers_back
 
 _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"
 _MARKERS = re.compile(rf"(?<!\s)\s*+{_MARKER}(?:\s*+{_MARKER})*")
@@ -115,7 +115,7 @@ def quoted(question: str, spans: Sequence[tuple[FoundPassage, int, int]]) -> Cit
     citations = tuple(_quotation(n, *span) for n, span in enumerate(spans, start=1))
     joint = "" if is_cjk(question) else " "
     told = [
-        f"{citation.title}{'：' if is_cjk(question) else ': '}" if points(citation.quote) else ""
+        f"{citation.title}{'：' if is_cjk(question) else ': '}" if refers_back(citation.quote) else ""
         for citation in citations
     ]
     text = joint.join(

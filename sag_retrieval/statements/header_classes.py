@@ -1,12 +1,11 @@
 """What the cells of a table's row, or the words behind a label, hold: decisions, risks, owners, deadlines, amounts."""
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Final, Literal, NamedTuple, get_args
 
+from sag_retrieval.language.asked import asked_words, language_tables
 from sag_retrieval.language.words import fold, is_cjk
 
 HeaderClass = Literal["decision", "risk", "action", "owner", "status", "deadline", "amount", "level"]
@@ -75,6 +74,24 @@ def classes_in(text: str) -> frozenset[HeaderClass]:
     return frozenset(kind for *_, kind in _named(fold(text)))
 
 
+def class_words(kind: HeaderClass) -> re.Pattern[str]:
+    """The words of headers of a class, in a folded text."""
+    return _patterns()[kind]
+
+
+@cache
+def says(kind: HeaderClass) -> re.Pattern[str]:
+    """What a folded sentence holds that says what headers of a class name: `failed` says a risk.
+
+    Examples:
+        >>> bool(says("risk").search("the pump failed")), bool(says("amount").search("it cost 3 euros"))
+        (True, False)
+
+    """
+    words = asked_words(kind, "says")
+    return re.compile("|".join(map(_word, _longest_first(map(fold, words)))) if words else r"(?!)")
+
+
 def _named(folded: str) -> list[tuple[int, int, HeaderClass]]:
     """Where each word of a class ends and begins in a folded text, and its class."""
     return [
@@ -88,15 +105,13 @@ def _named(folded: str) -> list[tuple[int, int, HeaderClass]]:
 def _patterns() -> Mapping[HeaderClass, re.Pattern[str]]:
     """The words of all languages that have a list, as one expression for each class; Chinese ones without borders."""
     words: dict[HeaderClass, list[str]] = {kind: [] for kind in CLASSES}
-    for folder in files("sag_retrieval.language").joinpath("data").iterdir():
-        file = folder.joinpath("headers.toml")
-        listed = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    for listed in language_tables("headers.toml"):
         for kind in CLASSES:
             words[kind] += [fold(word) for word in listed.get(kind, ())]
     return {kind: re.compile("|".join(map(_word, _longest_first(own)))) for kind, own in words.items()}
 
 
-def _longest_first(words: list[str]) -> list[str]:
+def _longest_first(words: Iterable[str]) -> list[str]:
     return sorted(set(words), key=lambda word: (-len(word), word))
 
 

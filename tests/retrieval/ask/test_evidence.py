@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.ask.cited import cite, merge_answers, support
-from sag_retrieval.ask.evidence import best_sentences
-from sag_retrieval.ask.part_answer import extractive_answer
+from sag_retrieval.ask.fast import extractive_answer
 from sag_retrieval.ask.passages import merge_hits
 from sag_retrieval.ask.question import question_terms
+from sag_retrieval.ask.sentences import best_sentences
 from tests.support.overlap_search import Found, OverlapSearch
 
 CHUNKS = [

@@ -49,14 +49,22 @@ class ThemeSources:
         markers = "".join(dict.fromkeys(f"[{self._cite(self._row_of[each])}]" for each in sentence.event_ids))
         return sentence.text + ("" if is_cjk(sentence.text) else " ") + markers
 
+    def title(self, row: int) -> str:
+        """The title of the document of an event."""
+        return self._themes.events.documents.titles[int(self._themes.events.document[row])]
+
     def quotation(self, row: int) -> str:
-        """The words of an event with its marker, and the title of its document where they share no word with it."""
-        cited = self.citations[self._cite(row) - 1]
+        """The words of an event with its marker, a row of a table with the names of its columns.
+
+        The title of its document follows where they share no word with it.
+        """
+        cited, content = self.citations[self._cite(row) - 1], self._themes.events.contents[row]
         is_chinese = is_cjk(cited.quote)
+        said = content if len(row_cells(content)) > 1 else snippet(cited.quote)
         marker = f"{'' if is_chinese else ' '}[{self._marker[row]}]"
         if len(cited.title) > _LONGEST_TITLE or not set(tokens(cited.title)).isdisjoint(tokens(cited.quote)):
-            return snippet(cited.quote) + marker
-        return snippet(cited.quote) + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker
+            return said + marker
+        return said + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker
 
     def _cite(self, row: int) -> int:
         if row not in self._marker:
@@ -79,25 +87,12 @@ class ThemeSources:
 
     def _passage(self, row: int) -> JoinedPassage:
         events = self._themes.events
-        chunk = int(events.chunk[row])
-        chunk_id, document = events.chunks.chunk_ids[chunk], int(events.chunks.document[chunk])
+        chunk_id = events.chunks.chunk_ids[int(events.chunk[row])]
         if chunk_id not in self.passages:
-            first, text = self._start(chunk_id), events.chunks.texts[chunk]
-            self.passages[chunk_id] = JoinedPassage(
-                chunk_id=chunk_id,
-                document_id=events.documents.document_ids[document],
-                title=events.documents.titles[document],
-                text=text,
-                score=1 / (1 + len(self.passages)),
-                start=first,
-                end=first + len(text),
-                chunks=((first, chunk_id),),
-                place=events.chunks.places[chunk] if events.chunks.places else "",
-            )
+            found, score = chunk_by_id(self._index, chunk_id), 1 / (1 + len(self.passages))
+            named = (found.chunk_id, found.document_id, found.title, found.text, score, found.start, found.end)
+            self.passages[chunk_id] = JoinedPassage(*named, ((found.start, chunk_id),), place=found.place)
         return self.passages[chunk_id]
-
-    def _start(self, chunk_id: str) -> int:
-        return int(chunk_by_id(self._index, chunk_id).start)
 
 
 _MOST, _MOST_ROWS = 6, 10
@@ -248,15 +243,13 @@ def ask_global(session: Session) -> ModeResult:
         session.note(themes.note)
     query = context.index.embedder.embed([session.question])
     near = nearest_themes(themes, query, _MOST_THEMES)
-    titles = [each.community.title for each in near]
     if not near:
         session.note("the release has no themes to answer from: too few events; see `sag status`")
-        return ModeResult(None, (), {"themes": []})
-    session.tell("background", documents=_documents(themes, near), keys=titles)
+    session.tell("background", documents=_documents(themes, near), keys=[each.community.title for each in near])
     if session.chat is None:
         session.note("there is no language model: their statements are quoted")
-        return _by_rules(session, themes, near)
-    return _by_model(session, themes, near) or _by_rules(session, themes, near)
+    answer = _by_model(session, themes, near) if near and session.chat is not None else None
+    return answer or _by_rules(session, themes, near)
 
 
 def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
@@ -271,7 +264,7 @@ def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
     sources = ThemeSources(session, themes)
     rows = stated_rows(themes.events, session.question, session.context.weigh, session.language)
     if rows:
-        return _quoted(sources, _by_theme(session, sources, themes, rows), near)
+        return _quoted(sources, _by_theme(session, sources, near, rows), near)
     if not telling_terms(session.question):
         return _quoted(sources, _of_themes(session, sources, themes, near, _QUOTED), near)
     fast = ask_fast(session)
@@ -279,15 +272,12 @@ def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
     return replace(topics, cited=None, closest=fast.cited or fast.closest or topics.cited)
 
 
-def _by_theme(session: Session, sources: ThemeSources, themes: Themes, rows: Sequence[int]) -> list[str]:
-    """A line of each theme, or of the document of an event that is in none."""
-    title_of = {
-        row: each.title for each in themes.communities.at(0) for row in np.asarray(each.members).tolist() if each.title
-    }
+def _by_theme(session: Session, sources: ThemeSources, near: Sequence[NearTheme], rows: Sequence[int]) -> list[str]:
+    """A line of each theme, or of the document of an event that is in none of them."""
+    title_of = {row: each.community.title for each in near for row in each.rows}
     lines: dict[str, list[int]] = {}
     for row in rows:
-        document = int(themes.events.document[row])
-        lines.setdefault(title_of.get(row) or themes.events.documents.titles[document], []).append(row)
+        lines.setdefault(title_of.get(row) or sources.title(row), []).append(row)
     return [_line(session, sources, title, own) for title, own in lines.items()]
 
 

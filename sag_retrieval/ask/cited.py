@@ -6,19 +6,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.evidence import best_sentences, sentence_for
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
-from sag_retrieval.ask.quotable import points
+from sag_retrieval.ask.sentences import best_sentences, sentence_for
+from sag_retrieval.language.layout import Line, LineKind, logical_lines
 from sag_retrieval.language.places import place_name
 from sag_retrieval.language.words import is_cjk, words
 from sag_retrieval.notebook import snippet
 from sag_retrieval.prompts import shown_numbers
+from sag_retrieval.statements.form import refers_back
 
 _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"
 _MARKERS = re.compile(rf"(?<!\s)\s*+{_MARKER}(?:\s*+{_MARKER})*")
 _NUMBER = re.compile(r"\d+")
 _MOST_DIGITS = 9
+_SPEAKER = re.compile(r"(?:\[[^\]]{1,40}\]\s*)?(?=[^\W\d_])([^\s:：|,，.。][^:：|,，.。\n]{0,30})[:：]\s*")
+"""Who speaks, before a colon at the beginning of a line, perhaps after a time in brackets."""
 _VERDICTS = frozenset({"yes", "no", "true", "false", "是", "的", "否", "不", "对", "有", "没"})
 
 
@@ -111,18 +114,45 @@ def _quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation
 
 
 def quoted(question: str, spans: Sequence[tuple[FoundPassage, int, int]]) -> Cited:
-    """Stretches of passages, each with its citation; one that begins with a pronoun has its title before it."""
+    """Stretches of passages, each with its citation, and before it what its sense hangs on."""
     citations = tuple(_quotation(n, *span) for n, span in enumerate(spans, start=1))
     joint = "" if is_cjk(question) else " "
-    told = [
-        f"{citation.title}{'：' if is_cjk(question) else ': '}" if points(citation.quote) else ""
-        for citation in citations
-    ]
     text = joint.join(
-        f"{name}{snippet(citation.quote)}{joint}[{citation.marker}]"
-        for name, citation in zip(told, citations, strict=True)
+        f"{_in_context(*span)}{joint}[{citation.marker}]" for span, citation in zip(spans, citations, strict=True)
     )
     return Cited(text, citations, ())
+
+
+def _in_context(hit: FoundPassage, start: int, end: int) -> str:
+    """A quotation with what it hangs on: the header cells of a row, else its speaker, else the title if it refers back.
+
+    Only what the passage itself holds is known: a table whose head stands in another passage stays as it is.
+    """
+    quote = snippet(hit.text[start:end])
+    lines = logical_lines(hit.text)
+    at = next((number for number, line in enumerate(lines) if line.start <= start < line.end), -1)
+    if at >= 0 and lines[at].kind is LineKind.ROW and end <= lines[at].end:
+        return _row(hit.text, lines, at) or quote
+    speaker = _SPEAKER.match(hit.text, lines[at].start, start) if at >= 0 else None
+    title = hit.title if refers_back(quote) else ""
+    before = speaker[1] if speaker and lines[at].start < start else title
+    return f"{before}{'：' if is_cjk(before) else ': '}{quote}" if before else quote
+
+
+def _row(text: str, lines: Sequence[Line], at: int) -> str:
+    """The cells of a row with the names of their columns; empty where the passage has no head for it."""
+    first = at
+    while first > 0 and lines[first].kind in (LineKind.ROW, LineKind.RULE):
+        if lines[first].kind is LineKind.RULE and lines[first - 1].kind is LineKind.ROW:
+            names, cells = (_cells(text, lines[each]) for each in (first - 1, at))
+            pairs = zip(names, cells, strict=False)
+            return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
+        first -= 1
+    return ""
+
+
+def _cells(text: str, line: Line) -> list[str]:
+    return [cell.strip() for cell in text[line.start : line.end].strip().strip("|").split("|")]
 
 
 _ONE_MARKER = re.compile(r"\[(\d+)\]")

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.cited import Cited, merge_answers, without_markers
+from sag_retrieval.ask.fast import extractive_answer
 from sag_retrieval.ask.model_answer import (
     ModelAnswer,
     cited_answer,
@@ -18,7 +19,6 @@ from sag_retrieval.ask.model_answer import (
 )
 from sag_retrieval.ask.modes import Background, ModeResult, find_background
 from sag_retrieval.ask.options import AT_ONCE, FoundPassage
-from sag_retrieval.ask.part_answer import extractive_answer
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, fill, marks, single_step
 from sag_retrieval.ask.question import split_question

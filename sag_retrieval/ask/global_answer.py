@@ -1,38 +1,33 @@
-"""Global mode: a question about all documents, answered from the themes: by a model over each, or by the nearest."""
+"""Global mode: a question about all documents, by a model over each theme, or by what rows and sentences state."""
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.asked_words import AskedWord, asked_words, share_held
 from sag_retrieval.ask.cited import Cited
-from sag_retrieval.ask.evidence import sentence_for
-from sag_retrieval.ask.modes import ModeResult, ask_fast
+from sag_retrieval.ask.modes import MOST_CLOSEST, ModeResult, ask_fast
 from sag_retrieval.ask.options import AT_ONCE
 from sag_retrieval.ask.passages import JoinedPassage
-from sag_retrieval.ask.question import AnswerKind, question_parts
+from sag_retrieval.ask.question import TermWeights, telling_terms
+from sag_retrieval.ask.sentences import sentence_for
 from sag_retrieval.ask.session import Session
-from sag_retrieval.ask.values import states, states_unit
-from sag_retrieval.clusters.events import EventTable, Rows
-from sag_retrieval.clusters.groups import CitedSentence, Community
+from sag_retrieval.clusters.events import EventTable
+from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.types import Floats
 from sag_retrieval.language.words import fold, is_cjk, tokens
 from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
-from sag_retrieval.llm_writing.themes import NearTheme, Themes, best_statements, nearest_themes, similarities
+from sag_retrieval.llm_writing.themes import NearTheme, Themes, best_statements, nearest_themes
 from sag_retrieval.llm_writing.written import WrittenSentence
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
-from sag_retrieval.statements.form import refers_back
-from sag_retrieval.statements.quoting import judged, quotable, worth
+from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in, row_cells, says
+from sag_retrieval.statements.quoting import quotable, worth
 
 _LONGEST_TITLE: Final = 60
 """Characters of a title that says whom a quotation is about."""
@@ -54,14 +49,22 @@ class ThemeSources:
         markers = "".join(dict.fromkeys(f"[{self._cite(self._row_of[each])}]" for each in sentence.event_ids))
         return sentence.text + ("" if is_cjk(sentence.text) else " ") + markers
 
+    def title(self, row: int) -> str:
+        """The title of the document of an event."""
+        return self._themes.events.documents.titles[int(self._themes.events.document[row])]
+
     def quotation(self, row: int) -> str:
-        """The words of an event with its marker, and the title of its document where they share no word with it."""
-        cited = self.citations[self._cite(row) - 1]
+        """The words of an event with its marker, a row of a table with the names of its columns.
+
+        The title of its document follows where they share no word with it.
+        """
+        cited, content = self.citations[self._cite(row) - 1], self._themes.events.contents[row]
         is_chinese = is_cjk(cited.quote)
+        said = content if len(row_cells(content)) > 1 else snippet(cited.quote)
         marker = f"{'' if is_chinese else ' '}[{self._marker[row]}]"
         if len(cited.title) > _LONGEST_TITLE or not set(tokens(cited.title)).isdisjoint(tokens(cited.quote)):
-            return snippet(cited.quote) + marker
-        return snippet(cited.quote) + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker
+            return said + marker
+        return said + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker
 
     def _cite(self, row: int) -> int:
         if row not in self._marker:
@@ -84,201 +87,95 @@ class ThemeSources:
 
     def _passage(self, row: int) -> JoinedPassage:
         events = self._themes.events
-        chunk = int(events.chunk[row])
-        chunk_id, document = events.chunks.chunk_ids[chunk], int(events.chunks.document[chunk])
+        chunk_id = events.chunks.chunk_ids[int(events.chunk[row])]
         if chunk_id not in self.passages:
-            first, text = self._start(chunk_id), events.chunks.texts[chunk]
-            self.passages[chunk_id] = JoinedPassage(
-                chunk_id=chunk_id,
-                document_id=events.documents.document_ids[document],
-                title=events.documents.titles[document],
-                text=text,
-                score=1 / (1 + len(self.passages)),
-                start=first,
-                end=first + len(text),
-                chunks=((first, chunk_id),),
-                place=events.chunks.places[chunk] if events.chunks.places else "",
-            )
+            found, score = chunk_by_id(self._index, chunk_id), 1 / (1 + len(self.passages))
+            named = (found.chunk_id, found.document_id, found.title, found.text, score, found.start, found.end)
+            self.passages[chunk_id] = JoinedPassage(*named, ((found.start, chunk_id),), place=found.place)
         return self.passages[chunk_id]
 
-    def _start(self, chunk_id: str) -> int:
-        return int(chunk_by_id(self._index, chunk_id).start)
 
-
-LEAST: Final = 0.5
-"""Weighted share of the question's words that a statement holds, to answer it."""
-LEAST_NEAR: Final = 0.15
-"""To be among the nearest where none answers."""
-_WHOLE: Final = 0.9
-_ENOUGH: Final = 3
-"""Where this number of statements hold what is asked as a whole, those that hold less are left out."""
-_READ: Final = 400
-"""Events that are read word by word, those first that seem to hold most."""
-_JUDGED: Final = 40
-"""Those of a theme that hold most, judged as statements."""
-_VAGUE: Final = 0.7
-"""Factor of a statement that is surely not worth a line."""
-_OF_BEST: Final = 0.75
-"""Share of the best statement's rank that the others have."""
-_OTHER_KIND: Final = 0.75
-"""Factor of a statement without a value of the kind that is asked for."""
-_VALUED: Final[frozenset[AnswerKind]] = frozenset({"name", "date", "duration", "number", "reason"})
-"""Kinds of answers that a statement states or does not."""
-_CONNECTIVE: Final = re.compile(
-    r"(?:接着|此外|另外|同时|其次|随后|然后|首先|最后)[，,]"
-    r"|(?:in addition|additionally|moreover|furthermore|also|then|finally|meanwhile|first|second),\s",
-    re.IGNORECASE,
-)
-_MOST: Final = 6
-_OF_A_THEME: Final = 4
+_MOST, _MOST_ROWS = 6, 10
+"""Sentences, and rows of tables, that answer without a model."""
 _OF_A_DOCUMENT: Final = 2
-_NEARLY: Final = 0.25
-"""What a statement has to score that comes after those that can be quoted."""
+"""Sentences of one document."""
+_LEAST: Final = 0.5
+"""Weighted share of the question's other words that a row or a sentence holds with its title."""
 _ALIKE: Final = 0.6
-"""Common share of the terms of two statements that say the same."""
+"""Common share of the terms of two sentences that say the same."""
+_ANSWERED: Final[frozenset[HeaderClass]] = frozenset(CLASSES) - {"amount", "level"}
+"""Classes whose rows answer a question that names them; amounts stand in too many tables to be asked for alone."""
 
 
-class _Scored(NamedTuple):
-    """An event in order: how well it answers and its likeness, both negative, its row, and the share it holds."""
+def stated_rows(events: EventTable, question: str, weigh: TermWeights, language: str) -> list[int]:
+    """The events that state what a question asks all documents for: rows of tables, then sentences that can be quoted.
 
-    rank: float
-    likeness: float
-    row: int
-    held: float
-    is_full: bool
-    """Whether it holds what is asked as a whole and states the kind of value that is asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThemeStatements:
-    """A theme, and the rows of its events that are quoted, the best first."""
-
-    community: Community
-    rows: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
-    """What a question asks the themes for: its words, the kinds of value that it expects, its language."""
-
-    words: Sequence[AskedWord]
-    likeness: Floats
-    """Of each event with the question and its words; shape (events,)."""
-    language: str
-    """Statements in it come first, others only where there are none."""
-    question: str = ""
-    least: float = LEAST
-    """Share of the weight of the words that a statement holds."""
-
-    def is_stated_by(self, text: str) -> bool:
-        """Whether a text states a value of each kind that the question expects."""
-        parts = [part for part in question_parts(self.question) if part.kind in _VALUED]
-        return all(states(part.kind, text, self.question) and states_unit(part.unit, text) for part in parts)
-
-
-def answering_statements(events: EventTable, near: Sequence[NearTheme], wanted: Wanted) -> tuple[ThemeStatements, ...]:
-    """The statements of themes that hold enough of what is asked, by theme; none where no statement does.
+    `What are the main risks?` asks for rows with a column of risks, and for sentences that speak of one; a question
+    that names no such class for sentences that hold its words. Events in the language of the question alone, if it has
+    any; none where the question asks what all is about.
 
     Source:
         docs/algorithm.md §answers.9.
 
     """
-    theme_of = {row: place for place, each in enumerate(near) for row in each.rows}
-    rows = np.array(sorted(theme_of), np.int32)
-    is_own = np.array(
-        [events.documents.languages[one] == wanted.language for one in events.document[rows].tolist()], np.bool_
-    )
-    for part in (rows[is_own], rows[~is_own]):
-        scored = _scored(events, part, wanted)
-        near_best = [each for each in scored if each.rank <= _OF_BEST * scored[0].rank]
-        found: list[int] = []
-        for tier in ([each for each in scored if each.is_full], near_best, scored):
-            if len(found) < _ENOUGH:
-                found = _chosen(events, _quotable(events, tier, theme_of), theme_of)
+    asked = classes_in(question) & _ANSWERED
+    words = telling_terms(_without_classes(question, asked))
+    if not asked and not words:
+        return []
+    is_own = np.array([events.documents.languages[row] == language for row in events.document.tolist()], np.bool_)
+    for rows in (np.flatnonzero(is_own), np.flatnonzero(~is_own)):
+        share = _shares(events, rows.tolist(), weigh(words))
+        found = _stating(events, [row for row in rows.tolist() if share[row] >= _LEAST], share, asked)
         if found:
-            places = dict.fromkeys(theme_of[row] for row in found)
-            return tuple(
-                ThemeStatements(near[place].community, tuple(row for row in found if theme_of[row] == place))
-                for place in places
-            )
-    return ()
+            return found
+    return []
 
 
-def _scored(events: EventTable, rows: Rows, wanted: Wanted) -> list[_Scored]:
-    """The events that hold enough of what is asked, those that answer best first."""
-    asked, likeness = wanted.words, wanted.likeness
-    types = _types(events, rows)
-    seeming = np.zeros(len(rows))
-    folded = [fold(events.contents[row]) for row in rows.tolist()]
-    for each in asked:
-        beginnings = (*each.beginnings(), *each.kin_cjk)
-        seeming += each.weight * np.array(
-            [
-                any(word in text for word in beginnings) or bool(each.types & own)
-                for text, own in zip(folded, types, strict=True)
-            ],
-            dtype=np.float64,
-        )
-    order = np.lexsort((rows, -np.round(likeness[rows], 9), -seeming))
-    scored = []
-    for place in order[:_READ].tolist():
-        terms = frozenset(tokens(events.contents[rows[place]]))
-        held = share_held(asked, folded[place], terms, types[place])
-        if held >= wanted.least:
-            text = events.contents[rows[place]]
-            is_of_kind = wanted.is_stated_by(text)
-            told = float(worth(events, rows[place : place + 1])[0])
-            rank = held * (1.0 if is_of_kind else _OTHER_KIND) * (_VAGUE + (1 - _VAGUE) * told)
-            near = round(float(likeness[rows[place]]), 9)
-            scored.append(_Scored(-round(rank, 6), -near, int(rows[place]), held, held >= _WHOLE and is_of_kind))
-    return sorted(scored)
+def _stating(
+    events: EventTable, rows: Sequence[int], share: Mapping[int, float], asked: frozenset[HeaderClass]
+) -> list[int]:
+    texts = {row: events.contents[row] for row in rows}
+    in_tables = [row for row in rows if any(cell.kind in asked and cell.value for cell in row_cells(texts[row]))]
+    said = [row for row in rows if not asked or any(says(kind).search(fold(texts[row])) for kind in asked)]
+    others = np.array(sorted({*said} - {*in_tables}), np.int32)
+    others = others[quotable(events, others)] if len(others) else others
+    held = np.array([share[row] for row in others.tolist()])
+    ranked = others[np.lexsort((others, -worth(events, others), -np.round(held, 6)))].tolist()
+    in_tables.sort(key=lambda row: (-share[row], row))
+    return [*in_tables[:_MOST_ROWS], *_different(events, ranked, max(0, _MOST - len(in_tables)))]
 
 
-def _quotable(events: EventTable, scored: Sequence[_Scored], theme_of: Mapping[int, int]) -> list[int]:
-    """The rows that can be quoted, of the first ones of each theme; those that nearly can come last."""
-    counted: dict[int, int] = {}
-    first: list[int] = []
-    for row in (each.row for each in scored):
-        counted[theme_of[row]] = counted.get(theme_of[row], 0) + 1
-        if counted[theme_of[row]] <= _JUDGED:
-            first.append(row)
-    rows = np.array(first, np.int32)
-    good = quotable(events, rows) | np.array([_only_connects(events.contents[row]) for row in first], np.bool_)
-    nearly = np.array([each.quotable >= _NEARLY for each in judged(events, rows)], np.bool_)
-    return [int(row) for row in (*rows[good].tolist(), *rows[nearly & ~good].tolist())]
+def _without_classes(question: str, asked: frozenset[HeaderClass]) -> str:
+    folded = fold(question)
+    for kind in asked:
+        folded = says(kind).sub(" ", class_words(kind).sub(" ", folded))
+    return folded
 
 
-def _only_connects(text: str) -> bool:
-    """Whether a statement refers back by its first word alone: `此外，` says nothing that another sentence explains."""
-    opening = _CONNECTIVE.match(text)
-    return opening is not None and not refers_back(text[opening.end() :])
+def _shares(events: EventTable, rows: Sequence[int], weights: Mapping[str, float]) -> dict[int, float]:
+    """The weighted share of the asked terms that each event holds with the title of its document; 1 without terms."""
+    total = sum(weights.values())
+    documents = events.document
+    found: dict[int, float] = {}
+    for row in rows:
+        text = f"{events.documents.titles[int(documents[row])]} {events.contents[row]}" if total else ""
+        found[row] = sum(weights[term] for term in weights.keys() & set(tokens(text))) / total if total else 1.0
+    return found
 
 
-def _types(events: EventTable, rows: Rows) -> list[frozenset[str]]:
-    """The types of the keys of each event."""
-    kinds = events.keys.types
-    starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1]))
-    keys = events.links.key
-    return [frozenset(kinds[key] for key in keys[a:b].tolist()) for a, b in zip(*starts.tolist(), strict=True)]
-
-
-def _chosen(events: EventTable, ranked: Sequence[int], theme_of: Mapping[int, int]) -> list[int]:
-    """The first of them that say different things, a few of each theme; a second one of a document after all firsts."""
+def _different(events: EventTable, ranked: Sequence[int], most: int) -> list[int]:
+    """The first of them that say different things; a second one of a document after all firsts."""
     chosen: list[int] = []
     said: list[frozenset[str]] = []
-    themes: Counter[int] = Counter()
-    documents: Counter[int] = Counter()
-    for most in range(1, _OF_A_DOCUMENT + 1):
+    for count in range(1, _OF_A_DOCUMENT + 1):
         for row in ranked:
-            theme, document = theme_of[row], int(events.document[row])
-            if len(chosen) == _MOST or themes[theme] >= _OF_A_THEME or documents[document] >= most:
-                continue
+            document = int(events.document[row])
+            own = sum(int(events.document[other]) == document for other in chosen)
             terms = frozenset(tokens(events.contents[row]))
-            if all(len(terms & other) < _ALIKE * len(terms | other) for other in said):
+            is_new = all(len(terms & other) < _ALIKE * len(terms | other) for other in said)
+            if len(chosen) < most and own < count and is_new:
                 chosen.append(row)
                 said.append(terms)
-                themes[theme] += 1
-                documents[document] += 1
     return sorted(chosen, key=ranked.index)
 
 
@@ -291,14 +188,6 @@ _QUOTED_THEMES: Final = 4
 """Themes that answer without a model."""
 _QUOTED: Final = 2
 """Statements of each."""
-_NOT_TOGETHER: Final = {
-    "en": "No statement of these themes holds {words} together. The nearest say:",
-    "zh": "这些主题中没有一句同时提到{words}。最接近的句子：",
-}
-_NOTHING: Final = {
-    "en": "Nothing in these themes names {words}. The nearest themes say:",
-    "zh": "这些主题中没有提到{words}的句子。最接近的主题：",
-}
 
 
 class RatedPoint(BaseModel):
@@ -354,15 +243,13 @@ def ask_global(session: Session) -> ModeResult:
         session.note(themes.note)
     query = context.index.embedder.embed([session.question])
     near = nearest_themes(themes, query, _MOST_THEMES)
-    titles = [each.community.title for each in near]
     if not near:
         session.note("the release has no themes to answer from: too few events; see `sag status`")
-        return ModeResult(None, (), {"themes": []})
-    session.tell("background", documents=_documents(themes, near), keys=titles)
+    session.tell("background", documents=_documents(themes, near), keys=[each.community.title for each in near])
     if session.chat is None:
         session.note("there is no language model: their statements are quoted")
-        return _by_rules(session, themes, near)
-    return _by_model(session, themes, near) or _by_rules(session, themes, near)
+    answer = _by_model(session, themes, near) if near and session.chat is not None else None
+    return answer or _by_rules(session, themes, near)
 
 
 def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
@@ -372,44 +259,38 @@ def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
 
 
 def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:
-    """The statements that answer, each under the title of its theme; where none does, that, and the nearest ones."""
+    """What documents state of what is asked for, under the titles of themes; else, as the closest, the fast answer."""
     assert session.context is not None
     sources = ThemeSources(session, themes)
-    asked = asked_words(session.question, session.context.weigh)
-    if asked:
-        likeness = _likeness(session, themes, asked)
-        wanted = Wanted(asked, likeness, session.language, session.question)
-        if found := answering_statements(themes.events, near, wanted):
-            return _quoted(sources, [_line(session, sources, each.community.title, each.rows) for each in found], near)
-        closest = [
-            _line(session, sources, each.community.title, each.rows)
-            for each in answering_statements(themes.events, near, replace(wanted, least=LEAST_NEAR))
-        ]
-    if not asked:
-        return _quoted(sources, _of_themes(session, sources, themes, near), near)
-    is_chinese = session.language.startswith("zh")
-    named = ("、" if is_chinese else ", ").join(f"“{each.written}”" for each in asked)
-    lead = (_NOT_TOGETHER if closest else _NOTHING)["zh" if is_chinese else "en"].format(words=named)
-    outcome = _quoted(sources, [lead, *(closest or _of_themes(session, sources, themes, near))], near)
-    return replace(outcome, cited=None, closest=outcome.cited)
+    rows = stated_rows(themes.events, session.question, session.context.weigh, session.language)
+    if rows:
+        return _quoted(sources, _by_theme(session, sources, near, rows), near)
+    if not telling_terms(session.question):
+        return _quoted(sources, _of_themes(session, sources, themes, near, _QUOTED), near)
+    fast = ask_fast(session)
+    topics = _quoted(sources, _of_themes(session, sources, themes, near[:MOST_CLOSEST], 1), near)
+    return replace(topics, cited=None, closest=fast.cited or fast.closest or topics.cited)
 
 
-def _of_themes(session: Session, sources: ThemeSources, themes: Themes, near: Sequence[NearTheme]) -> list[str]:
+def _by_theme(session: Session, sources: ThemeSources, near: Sequence[NearTheme], rows: Sequence[int]) -> list[str]:
+    """A line of each theme, or of the document of an event that is in none of them."""
+    title_of = {row: each.community.title for each in near for row in each.rows}
+    lines: dict[str, list[int]] = {}
+    for row in rows:
+        lines.setdefault(title_of.get(row) or sources.title(row), []).append(row)
+    return [_line(session, sources, title, own) for title, own in lines.items()]
+
+
+def _of_themes(
+    session: Session, sources: ThemeSources, themes: Themes, near: Sequence[NearTheme], count: int
+) -> list[str]:
     """A line of each of the largest themes that have statements."""
     found: list[str] = []
     for each in sorted(near, key=lambda each: -len(each.community.members)):
-        rows = best_statements(themes, each, _QUOTED, session.language)
+        rows = best_statements(themes, each, count, session.language)
         if rows and len(found) < _QUOTED_THEMES:
             found.append(_line(session, sources, each.community.title, rows))
     return found
-
-
-def _likeness(session: Session, themes: Themes, asked: Sequence[AskedWord]) -> Floats:
-    """The mean cosine of each event with the question and with its telling words."""
-    assert session.context is not None
-    texts = [session.question, " ".join(each.written for each in asked)]
-    query = session.context.index.embedder.embed(texts)
-    return (similarities(themes.events, query[:1]) + similarities(themes.events, query[1:])) / 2
 
 
 def _line(session: Session, sources: ThemeSources, title: str, rows: Sequence[int]) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.cited import Cited, cite, support
+from sag_retrieval.ask.fast import extractive_answer
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.part_answer import extractive_answer
 from sag_retrieval.ask.session import EVIDENCE_CHARACTERS, Session
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.prompts import as_lines, numbered

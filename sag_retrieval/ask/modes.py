@@ -13,10 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sag_retrieval.ask.answer import CLOSEST_TO, Answer, not_found
 from sag_retrieval.ask.cited import Cited, merge_answers
-from sag_retrieval.ask.extract import keys_of
+from sag_retrieval.ask.fast import PartAnswer, answer_over_bridge, answer_part, keys_of, open_part, quotations
 from sag_retrieval.ask.model_answer import write_answer
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
-from sag_retrieval.ask.part_answer import PartAnswer, answer_over_bridge, answer_part, open_part, quotations
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
@@ -35,7 +34,9 @@ _WIDER = 2
 _PARTS = 4
 _NAMES = 3
 _CLOSEST = 2
-"""Closest sentences for a part without an answer."""
+"""Closest sentences for a part without an answer, where another part has one."""
+MOST_CLOSEST = 3
+"""Closest passages that are shown where nothing answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def ask_fast(session: Session) -> ModeResult:
     session.tell("background", documents=documents_of(hits), keys=[])
     trace = {"parts": [_told(answer) for answer in answers]}
     if not found:
-        return ModeResult(None, hits, trace, quotations(session.question, answers if is_close else ()))
+        return ModeResult(None, hits, trace, quotations(session.question, answers if is_close else (), MOST_CLOSEST))
     cited = [quotations(session.question, found)]
     for part in parts:
         if part.text not in answered:

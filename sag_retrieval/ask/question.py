@@ -2,25 +2,32 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal, get_args
 
 from sag_retrieval.ask.plan import Plan, SubQuestion
+from sag_retrieval.language.asked import asked_words, asking
 from sag_retrieval.language.sentences import sentence_spans
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem, tokens
 from sag_retrieval.release.arrays import Index
 
-AnswerKind = Literal["name", "date", "duration", "number", "place", "reason", "comparison", "statement"]
+AnswerKind = Literal["comparison", "duration", "date", "number", "name", "place", "reason", "statement"]
 """What the answer must hold; a yes-or-no question, like one with what or how, expects a statement."""
-
-AskedUnit = Literal["", "money", "share"]
-"""What a number must count; nothing where any number may answer."""
+_KINDS: Final[tuple[AnswerKind, ...]] = get_args(AnswerKind)[:-1]
+"""Those that words ask for: a comparison wins wherever it stands, else the kind that is asked for first."""
+_BARE_KINDS: Final[frozenset[AnswerKind]] = frozenset({"date", "duration", "name", "place"})
+"""Kinds whose asking words (`which year`, `哪家公司`) an answer need not repeat."""
 
 TermWeights = Callable[[Iterable[str]], Mapping[str, float]]
 """The idf of each index term over all passages of a release."""
+
+_OF_CONTEXT, _OF_COUNTED = 0.5, 3.0
+_CLAUSE_MARK = re.compile(r"[，；：]|[,;:.](?=\s)")
+_LEAST_TERMS = 2
+"""Terms of a part that stands alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,6 @@ class QuestionPart:
     """Terms that stand only in clauses that ask nothing, such as `after the storm,`."""
     counted: frozenset[str] = frozenset()
     """Terms of what is counted: `ships` in `how many ships`."""
-    unit: AskedUnit = ""
 
     def weights(self, idf: Mapping[str, float]) -> dict[str, float]:
         """The weight of each term: its idf, half for context, thrice for what is counted."""
@@ -44,99 +50,6 @@ class QuestionPart:
             term: idf[term] * (_OF_CONTEXT if term in self.context else _OF_COUNTED if term in self.counted else 1.0)
             for term in self.terms
         }
-
-
-_ASKING = frozenset("谁何什哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
-_ASKING_PAIRS = re.compile("多少|怎样|如下|根据|按照")
-_ASKING_STEMS = (
-    frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list", "according")) | STOP_WORDS
-)
-
-_MEASURES = (
-    "sum|price|cost|fee|amount|number|percentage|share|rate|ratio|value|total|size|figure|income|revenue|profit|salary"
-    "|assets|liabilities|debts?|loads?|turnover|margin|loss|losses|earnings|expenses|budget|area|capacity|fine|penalty|flow|bound|limit|threshold"
-    "|length|height|width|depth|weight|distance|age|temperature|speed|population"
-)
-_CHANGES = "lower|raise|reduce|cut|drop|fall|fell|rise|rose|climb|increase|decrease|grow|decline|shrink|change|set|lift"
-_PATTERNS: Mapping[AnswerKind, str] = {
-    "comparison": r"\b(?:higher|larger|smaller|bigger|greater|longer|shorter|older|younger|earlier|later|sooner"
-    r"|faster|slower|cheaper)\b|(?<!to )\blower\b(?! (?:the|its|their|his|her|our)\b)"
-    r"|哪.{0,30}更|谁.{0,20}更|更[早晚多少高低大小长短]",
-    "duration": r"\bhow (?:long|many (?:minute|hour|day|week|month|year)s)\b|多久|多长时间"
-    r"|(?:几|多少)(?:个)?(?:天|日|周|星期|月|年|小时|分钟)(?!级)",
-    "date": r"\bwhen\b|\b(?:what|which) (?:year|month|day|date|time)\b"
-    r"|\bwhat (?:is|was|are|were)\b(?: [\w.'’&-]+){1,8}? dates?\b"
-    r"|(?:日期|时间)(?:分别)?(?:是|为)(?:什么|几)|何时|什么时[候间]|哪一?(?:年|天|日|月|个月)|[哪几]月|几号|几点",
-    "number": r"\bhow (?:many|much|large|big|high|tall|deep|wide|far|old|fast|heavy|often)\b"
-    rf"|\b(?:to|by|from|at) what (?:do|does|did|has|have|was|were|will)\b.{{0,200}} (?:{_CHANGES})\b"
-    rf"|\b(?:what|which) (?:\w+ ){{0,3}}?(?:{_MEASURES})s?\b"
-    rf"|\bwhat (?:is|was|are|were)\b(?: [\w.'’&-]+){{1,8}}? (?:{_MEASURES})s?\b"
-    r"|\bwhat (?:do|does|did|will|would)\b.{0,200} (?:cost|pay|earn|weigh|measure|charge)\b"
-    r"|多少|几(?!乎)|多[大高深宽远重快]",
-    "name": r"\b(?:who|whom|whose)\b|\b(?:what|which) (?:\w+ ){0,2}?(?:company|companies|firm|firms|bank|person|people"
-    r"|organi[sz]ation|agency|institution|author|director)\b"
-    r"|谁|何人|哪位|哪[些几]?(?:一)?(?:[个家名所])?(?:人|公司|银行|机构|单位|企业|学校|大学|医院|法院|教授|成员)",
-    "place": r"\bwhere\b|\b(?:what|which) (?:city|country|state|town|place|region|county|river|street)\b"
-    r"|哪里|哪儿|何处|何地|在哪(?![家个一位些所])|什么地方|哪[一]?[个座]?(?:城市|国家|地方|省|市|区)",
-    "reason": r"\bwhy\b|\bwhat (?:caused|led to)\b|\bfor what reason\b|为什么|为何|为啥|什么原因|原因是什么",
-}
-_KINDS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS.items()]
-"""A comparison wins wherever it stands; else the kind that is asked for first."""
-_BARE_KINDS: frozenset[AnswerKind] = frozenset({"date", "duration", "name", "place"})
-"""Kinds whose asking words (`which year`, `哪家公司`) an answer need not repeat."""
-_JOINT = re.compile(
-    r"(?:(?<![\s,，;；])[\s,，;；]++(?:and|as well as|以及|并且|而且|和|又|还有|同时)?|以及|并且)$", re.IGNORECASE
-)
-_OF_CONTEXT, _OF_COUNTED = 0.5, 3.0
-_CLAUSE_MARK = re.compile(r"[，；：]|[,;:.](?=\s)")
-_AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b"
-_COUNTED = re.compile(
-    rf"\bhow many (?!{_AUXILIARY}|of\b)(\w+(?: (?!{_AUXILIARY})\w+)?(?= {_AUXILIARY})|\w+)"
-    r"|(?:多少|几)[个位名家座台艘套种项份次架枚]?(?!钱)(人|[\u4e00-\u9fff]{1,3})",
-    re.IGNORECASE,
-)
-_UNITS: Sequence[tuple[AskedUnit, re.Pattern[str]]] = (
-    (
-        "share",
-        re.compile(
-            r"\b(?:what|which) (?:share|percentage|proportion|part|fraction)\b|百分之|百分比|占比|比例|比率",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "money",
-        re.compile(
-            r"\bhow much (?:money|(?:is|are|was|were|do|does|did|will|has|have)\b.{0,200}"
-            r" (?:cost|paid|pay|spen[dt]|fined?|charge|owe|earn|lend|lent|borrow|donate|overspend|worth))\b"
-            r"|\bwhat (?:do|does|did|will|would)\b.{0,200} (?:cost|pay|earn|charge)\b"
-            r"|\bwhat (?:was |is |were )?(?:the )?(?:\w+ )?(?:price|fine|penalty|fee|fare|salary|wage)s?\b"
-            r"|多少[元钱]|几块钱|几元|(?:价格?|报价|罚款|费用|工资|薪[水酬]|票价|金额).{0,8}多少",
-            re.IGNORECASE,
-        ),
-    ),
-)
-_LIST = re.compile(
-    r"\b(?:which|what) (?:of|are|were)\b|\bwhat (?:\w+ )?\w{2,}s (?:are|were|did|do)\b|\brespectively\b|\blist\b"
-    r"|哪些|哪几|分别|列出|有什么",
-    re.IGNORECASE,
-)
-
-_ENGLISH = re.compile(
-    r"(?:[,;]\s++|(?<!\s)\s++)(?:and|as well as)\s++"
-    r"(?=(?:(?:in|from|to|by|at|for|of|with|on)\s++)?(?:who|whom|whose|what|when|where|which|why|how)\b)",
-    re.IGNORECASE,
-)
-_CHINESE = re.compile(
-    r"[，,；;]\s*+(?:以及|并且|而且|和|又|还有|同时)?+(?=[^，,；;]{0,100}(?:谁|什么|何|哪|多少|几|怎|为什么|吗))"
-    r"|(?:以及|并且)(?=[^，,；;]{0,100}(?:谁|什么|何|哪|多少|几|怎))"
-)
-_ASKS = re.compile(r"\b(?:who|whom|whose|what|when|where|which|why|how)\b|谁|什么|何|哪|多少|几|怎|吗", re.IGNORECASE)
-_POINTS_BACK = re.compile(
-    r"\b(?:it|its|he|his|him|she|her|they|their|them|this|that|these|those|the same)\b"
-    r"|其|它|他|她|该|这|那|前者|后者|前任",
-    re.IGNORECASE,
-)
-_LEAST_TERMS = 2
 
 
 @lru_cache(maxsize=4096)
@@ -150,7 +63,23 @@ def question_terms(question: str) -> frozenset[str]:
         ['创', '创建', '建', '果', '苹', '苹果']
 
     """
-    return frozenset(term for term in tokens(_ASKING_PAIRS.sub(" ", question)) if not _only_asks(term))
+    return frozenset(term for term in tokens(asking("asking").sub(" ", question)) if not _only_asks(term))
+
+
+def telling_terms(question: str) -> frozenset[str]:
+    """The terms of a question but those that narrow nothing where all documents are asked (`main`, `documents`).
+
+    Examples:
+        >>> sorted(telling_terms("What are the main plans for tourism?"))
+        ['plan', 'tourism']
+        >>> telling_terms("What are these documents about?"), telling_terms("这些文档主要讲述什么内容？")
+        (frozenset(), frozenset())
+
+    """
+    wide = asked_words("wide")
+    for word in wide:
+        question = question.replace(word, " ") if is_cjk(word) else question
+    return frozenset(term for term in question_terms(question) if term not in {stem(word) for word in wide})
 
 
 def question_parts(question: str) -> list[QuestionPart]:
@@ -166,12 +95,12 @@ def question_parts(question: str) -> list[QuestionPart]:
     starts: list[int] = []
     has_asked = False
     for start, end in _clause_spans(question):
-        asks = _ASKS.search(question, start, end) is not None
+        asks = asking("asks").search(question, start, end) is not None
         if not starts or (has_asked and asks):
             starts.append(start)
             has_asked = asks
         has_asked |= asks
-    texts = [_JOINT.sub("", question[a:b].strip()).strip() for a, b in pairwise([*starts, len(question)])]
+    texts = [asking("joins").sub("", question[a:b].strip()).strip() for a, b in pairwise([*starts, len(question)])]
     if not all(question_terms(text) for text in texts):
         texts = [question]
     return [_part(text, is_first=number == 0) for number, text in enumerate(texts or [question])]
@@ -188,10 +117,10 @@ def split_question(question: str, limit: int) -> Plan:
         ['谁创建了苹果公司', '苹果公司总部在哪里？']
 
     """
-    asking = list(dict.fromkeys(question[start:end].strip() for start, end in _clause_spans(question)))
-    if not all(map(_stands_alone, asking)):
-        asking = [question]
-    steps = [SubQuestion(f"q{n}", part) for n, part in enumerate((asking or [question])[:limit], start=1)]
+    parts = list(dict.fromkeys(question[start:end].strip() for start, end in _clause_spans(question)))
+    if not all(map(_stands_alone, parts)):
+        parts = [question]
+    steps = [SubQuestion(f"q{n}", part) for n, part in enumerate((parts or [question])[:limit], start=1)]
     return Plan(tuple(steps), ("there is no language model: the question was divided by rules",))
 
 
@@ -237,9 +166,8 @@ def pool_weights(texts: Iterable[str]) -> TermWeights:
 
 def _clause_spans(question: str) -> Iterator[tuple[int, int]]:
     for start, end in sentence_spans(question):
-        cuts = [match.span() for pattern in (_ENGLISH, _CHINESE) for match in pattern.finditer(question, start, end)]
         first = start
-        for cut, after in sorted(cuts):
+        for cut, after in sorted(found.span() for found in asking("cut").finditer(question, start, end)):
             if first < cut:
                 yield first, cut
                 first = after
@@ -247,24 +175,21 @@ def _clause_spans(question: str) -> Iterator[tuple[int, int]]:
 
 
 def _part(text: str, *, is_first: bool) -> QuestionPart:
-    kind: AnswerKind = "statement"
-    bare = text
-    found = [(match.start(), number) for number, (_, pattern) in enumerate(_KINDS) for match in pattern.finditer(text)]
-    if found:
-        kind, pattern = _KINDS[min((start, number) if number else (-1, 0) for start, number in found)[1]]
-        bare = pattern.sub(" ", text) if kind in _BARE_KINDS else text
+    found = [(match.start(), kind) for kind in _KINDS for match in asking(kind, "kinds").finditer(text)]
+    first = min(((-1 if kind == "comparison" else start, _KINDS.index(kind)) for start, kind in found), default=None)
+    kind: AnswerKind = _KINDS[first[1]] if first else "statement"
+    bare = asking(kind, "kinds").sub(" ", text) if kind in _BARE_KINDS else text
     terms = _telling(question_terms(bare)) or question_terms(text)
-    asking = [clause for clause in _CLAUSE_MARK.split(text) if _ASKS.search(clause)]
-    counted = _COUNTED.search(text)
+    clauses = [clause for clause in _CLAUSE_MARK.split(text) if asking("asks").search(clause)]
+    counted = asking("counted").search(text)
     return QuestionPart(
         text,
         kind,
         terms,
-        points_back=not is_first and _POINTS_BACK.search(text) is not None,
-        is_list=_LIST.search(text) is not None,
-        context=terms - question_terms(" ".join(asking)) if asking else frozenset(),
-        counted=_telling(question_terms(counted[1] or counted[2])) if counted else frozenset(),
-        unit=next((unit for unit, asks in _UNITS if kind == "number" and asks.search(text)), ""),
+        points_back=not is_first and asking("points_back").search(text) is not None,
+        is_list=asking("list").search(text) is not None,
+        context=terms - question_terms(" ".join(clauses)) if clauses else frozenset(),
+        counted=_telling(question_terms(" ".join(filter(None, counted.groups())))) if counted else frozenset(),
     )
 
 
@@ -276,10 +201,12 @@ def _telling(terms: frozenset[str]) -> frozenset[str]:
 
 def _stands_alone(part: str) -> bool:
     """Whether a part asks something by itself, without pointing to another part."""
-    return bool(_ASKS.search(part)) and not _POINTS_BACK.search(part) and len(question_terms(part)) >= _LEAST_TERMS
+    points_back = asking("points_back").search(part)
+    return bool(asking("asks").search(part)) and not points_back and len(question_terms(part)) >= _LEAST_TERMS
 
 
+@lru_cache(maxsize=4096)
 def _only_asks(term: str) -> bool:
-    if not is_cjk(term):
-        return term in _ASKING_STEMS
-    return any(character in _ASKING for character in term)
+    if is_cjk(term):
+        return any(character in word for word in asked_words("asking") if is_cjk(word) for character in term)
+    return term in STOP_WORDS or any(stem(word) == term for word in asked_words("asking"))

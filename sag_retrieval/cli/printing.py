@@ -197,8 +197,9 @@ def _found_row(title: str, score: float | None) -> str:
 
 
 def show_progress(console: Console, event: Any) -> None:  # noqa: ANN401  an event of asking
-    """One line per progress event of `sag ask`."""
-    console.print(f"[dim]{escape(str(event))}[/dim]", highlight=False)
+    """One line per progress event of `sag ask`, but for the first search, of which an answer shows what counts."""
+    if event.kind != "background":
+        console.print(f"[dim]{escape(str(event))}[/dim]", highlight=False)
 
 
 def show_answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answer

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.answer import not_found
-from sag_retrieval.ask.evidence import best_sentences
+from sag_retrieval.ask.sentences import best_sentences
 from sag_retrieval.core.errors import ModelError, QueryError, SettingsError
 from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.language.sentences import SumyTokenizer, sentences

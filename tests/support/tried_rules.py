@@ -30,10 +30,10 @@ from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.sources.decoding import decode
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited, cite, merge_answers, support
-from sag_retrieval.ask.evidence import best_sentences, sentence_for
-from sag_retrieval.ask.part_answer import extractive_answer
+from sag_retrieval.ask.fast import extractive_answer
 from sag_retrieval.ask.plan import DraftPlan, check_plan, fill, rename_marks
 from sag_retrieval.ask.question import split_question
+from sag_retrieval.ask.sentences import best_sentences, sentence_for
 from sag_retrieval.core.errors import ModelError, SagError
 from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.core.schema_file import default_schema

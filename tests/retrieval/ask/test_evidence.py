@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.ask.cited import cite, merge_answers, support
-from sag_retrieval.ask.evidence import best_sentences
-from sag_retrieval.ask.part_answer import extractive_answer
+from sag_retrieval.ask.cited import cite, merge_answers, quoted, support
+from sag_retrieval.ask.fast import extractive_answer
 from sag_retrieval.ask.passages import merge_hits
 from sag_retrieval.ask.question import question_terms
+from sag_retrieval.ask.sentences import best_sentences
 from tests.support.overlap_search import Found, OverlapSearch
 
 CHUNKS = [
@@ -167,3 +167,22 @@ def test_joined_texts_share_the_marker_of_a_place():
     assert joined.text == "乔布斯 [1]；也是乔布斯 [1]"
     assert [c.marker for c in joined.citations] == [1]
     assert merge_answers("谁？", []) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "shown"),
+    [
+        ("| Site | Loss |\n|---|---|\n| Oslo | 3 |\n| Graz | 5 |", "Graz | 5", "Site: Graz; Loss: 5"),
+        ("Ann Lee: We met. The pump failed in May.", "The pump failed in May.", "Ann Lee: The pump failed in May."),
+        ("The pump failed in May.", "The pump failed in May.", "The pump failed in May."),
+        ("It failed in May.", "It failed in May.", "The pump: It failed in May."),
+    ],
+)
+def test_a_quotation_is_shown_with_what_its_sense_hangs_on(text, quote, shown):
+    (hit,) = OverlapSearch([("a.md", "The pump", text)])("pump failed Graz Loss").hits
+    start = text.index(quote)
+
+    cited = quoted("?", [(hit, start, start + len(quote))])
+
+    assert cited.text == f"{shown} [1]"
+    assert cited.citations[0].quote == quote

@@ -55,18 +55,18 @@ def _is_cited(answer: Answer) -> bool:
         )
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_without_a_model_statements_of_themes_answer(own, language):
+@pytest.mark.parametrize(("language", "least"), [("en", 3), ("zh", 1)])
+def test_without_a_model_statements_of_themes_answer(own, language, least):
     with open_release() as release:
         answer, again = (release.ask(RISKS[language], mode="global") for _ in range(2))
 
     assert answer.is_found
     assert (answer.mode, answer.usage.calls) == ("global", 0)
     assert answer.text == again.text
-    assert 3 <= len(answer.citations) == answer.text.count("[")
-    assert len({each.document_id for each in answer.citations}) > 2
+    assert least <= len(answer.citations) == answer.text.count("[")
+    assert len({each.document_id for each in answer.citations}) >= least
     assert _is_cited(answer)
-    titles = tuple(each["theme"] for each in answer.trace["themes"])
+    titles = tuple(each["theme"] for each in answer.trace["themes"]) + tuple(c.title for c in answer.citations)
     assert all(line.startswith(titles) for line in answer.text.splitlines())
     assert any("no language model" in note for note in answer.notes)
 

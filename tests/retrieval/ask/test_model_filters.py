@@ -8,7 +8,7 @@ import pytest
 
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask import AskOptions, ReleaseContext, ask
-from sag_retrieval.ask.vocabulary import vocabulary_lines, within_tokens
+from sag_retrieval.ask.release_context import vocabulary_lines, within_tokens
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.release.schema import TABLES

@@ -11,8 +11,8 @@ import pytest
 from sag_retrieval import open_release
 from sag_retrieval.ask import AskOptions, ReleaseContext, ask, ask_events
 from sag_retrieval.ask.cited import without_markers
-from sag_retrieval.ask.evidence import evidence_lines
 from sag_retrieval.ask.passages import chunk_at, join_passages, merge_hits
+from sag_retrieval.ask.release_context import evidence_lines
 from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.method import Ranking
 from sag_retrieval.search.result import HitEvent, HitKey

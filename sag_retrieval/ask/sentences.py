@@ -1,0 +1,182 @@
+"""The sentences of passages: which may be quoted, which cover the terms of a question, which supports a claim."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from sag_retrieval.ask.question import question_terms
+from sag_retrieval.core.types import Floats
+from sag_retrieval.language.layout import LineKind, logical_lines
+from sag_retrieval.language.sentences import sentence_spans, spans_within
+from sag_retrieval.language.words import normal_name, tokens
+from sag_retrieval.statements.form import refers_back
+
+_LEAST_TERMS = 3
+_LONGEST = 700
+"""Characters of a quotation of several sentences."""
+_BACK, _ON = 3, 6
+"""Sentences that are joined before one that refers back, and after a lead-in with a colon."""
+_FRAGMENT = re.compile(r"[a-z][a-z]")
+_TITLE_SHARE, _REPEATED_SHARE, _RANK_DECAY = 0.5, 0.3, 0.1
+"""docs/algorithm.md §rag.1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A stretch `start:end` of passage number `place`; `score` orders sentences, or is the gain of a choice.
+
+    `near` are the terms of its neighbours; `coverage` is the weighted share of the part's terms that it and its
+    surroundings hold, `focus` the same for the terms that name nothing, `is_of_kind` whether it states a value of the
+    expected kind.
+    """
+
+    place: int
+    start: int
+    end: int
+    text: str
+    terms: frozenset[str]
+    near: frozenset[str] = frozenset()
+    score: float = 0.0
+    coverage: float = 0.0
+    focus: float = 0.0
+    is_of_kind: bool = True
+
+
+def quotable_sentences(place: int, text: str, title: str) -> list[Sentence]:
+    """The sentences of a passage that may be quoted: no heading, no label, no rule, and none that repeats the title.
+
+    One that refers back is joined to the one before, a lead-in with a colon to what follows it.
+    """
+    return [
+        Sentence(place, start, end, text[start:end], terms, near, 1.0)
+        for start, end, terms, near in _stretches(text, normal_name(title))
+        if len(terms) >= _LEAST_TERMS
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _stretches(text: str, title: str) -> tuple[tuple[int, int, frozenset[str], frozenset[str]], ...]:
+    spans = list(_plain_spans(text, title))
+    terms = [frozenset(tokens(text[start:end])) for start, end, _ in spans]
+    found = []
+    for number, (_, _, paragraph) in enumerate(spans):
+        first = last = number
+        while first > max(0, number - _BACK) and _goes_on(text, spans[first]) and spans[first - 1][2] >= paragraph - 1:
+            first -= 1
+        while last + 1 < len(spans) and text[spans[last][1] - 1] in ":：" and last - number < _ON:
+            last += 1
+        if _FRAGMENT.match(text, spans[first][0]) and first == 0:
+            continue
+        own = frozenset().union(*terms[first : last + 1])
+        near = frozenset().union(*terms[max(0, first - 2) : first], *terms[last + 1 : last + 2])
+        if spans[last][1] - spans[first][0] <= _LONGEST or first == last:
+            found.append((spans[first][0], spans[last][1], own, near))
+    return tuple(dict.fromkeys(found))
+
+
+def _goes_on(text: str, span: tuple[int, int, int]) -> bool:
+    return refers_back(text[span[0] : span[1]])
+
+
+def _plain_spans(text: str, title: str) -> Iterator[tuple[int, int, int]]:
+    """Start, end and paragraph of every sentence but headings, rules and the title."""
+    lines = logical_lines(text)
+    for paragraph, line in enumerate(lines):
+        is_label = line.kind is LineKind.LABEL and text[line.end - 1] not in ":：*"
+        if is_label or line.kind in (LineKind.HEADING, LineKind.RULE):
+            continue
+        follows = lines[paragraph + 1].kind if paragraph + 1 < len(lines) else None
+        if line.kind is LineKind.ROW and follows is LineKind.RULE:
+            continue
+        for start, end in spans_within(text, line.start, line.end):
+            bare = normal_name(text[start:end])
+            if bare and bare not in title:
+                yield start, end, paragraph
+
+
+def best_sentences(
+    question: str, texts: Sequence[str], *, titles: Sequence[str] = (), limit: int = 3, budget: int = 600
+) -> list[Sentence]:
+    """Sentences that cover the question's terms; each choice counts the terms that earlier choices did not cover.
+
+    Args:
+        question: What is asked.
+        texts: The found passages, best first.
+        titles: Titles of the texts; their terms count half, because a text seldom repeats its title.
+        limit: Most sentences.
+        budget: Most characters in all; the first sentence is taken whatever its length.
+
+    Returns:
+        Fewer than `limit` where nothing more shares a term with the question.
+
+    Source:
+        docs/algorithm.md §rag.1
+
+    """
+    pool = [sentence for place, text in enumerate(texts) for sentence in _unheaded(place, text)]
+    weight = _weights(question_terms(question), pool)
+    if not pool or not weight:
+        return []
+    shares = _shares(pool, weight, titles)
+    decay = np.array([1 / (1 + _RANK_DECAY * sentence.place) for sentence in pool])
+    worth = np.array(list(weight.values())) / sum(weight.values())
+    repeated = np.ones(len(worth))
+    is_usable = shares.max(axis=1) == 1
+    chosen: list[Sentence] = []
+    while len(chosen) < limit and is_usable.any():
+        gains = np.where(is_usable, (shares * worth * repeated).sum(axis=1) * decay, -1.0)
+        at = int(gains.argmax())
+        is_usable[at] = False
+        if not chosen or sum(len(s.text) for s in chosen) + len(pool[at].text) <= budget:
+            chosen.append(replace(pool[at], score=float(gains[at])))
+            repeated[shares[at] == 1] = _REPEATED_SHARE
+    return chosen
+
+
+def sentence_for(claim: str, question: str, text: str) -> tuple[int, int]:
+    """Start and end of the sentence of a text that best supports a claim made about a question.
+
+    Terms of the claim count double, because the question's occur in many sentences; the whole text where none fits.
+
+    Source:
+        docs/algorithm.md §rag.4
+
+    """
+    wanted = [(2, question_terms(claim)), (1, question_terms(question))]
+    best, place = 0.0, (0, len(text))
+    for sentence in _unheaded(0, text):
+        score = sum(factor * len(terms & sentence.terms) / max(len(terms), 1) for factor, terms in wanted)
+        if score > best:
+            best, place = score, (sentence.start, sentence.end)
+    return place
+
+
+@lru_cache(maxsize=4096)
+def _spans(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    return tuple((start, end, frozenset(tokens(text[start:end]))) for start, end in sentence_spans(text))
+
+
+def _unheaded(place: int, text: str) -> list[Sentence]:
+    """All sentences except headings, which only name the text below them."""
+    spans = (span for span in _spans(text) if not text.startswith("#", span[0]))
+    return [Sentence(place, start, end, text[start:end], terms) for start, end, terms in spans]
+
+
+def _weights(terms: frozenset[str], pool: Sequence[Sentence]) -> dict[str, float]:
+    counts = Counter(term for sentence in pool for term in sentence.terms & terms)
+    return {term: math.log(1 + len(pool) / (1 + counts[term])) for term in sorted(terms)}
+
+
+def _shares(pool: Sequence[Sentence], weight: Mapping[str, float], titles: Sequence[str]) -> Floats:
+    """Shape (sentences, terms): 1 where the sentence holds the term, a half where only its title does."""
+    named = [frozenset(tokens(title)) for title in titles]
+    rows = [
+        [1.0 if term in s.terms else _TITLE_SHARE if named and term in named[s.place] else 0.0 for term in weight]
+        for s in pool
+    ]
+    return np.array(rows).reshape(len(pool), len(weight))

@@ -17,6 +17,7 @@ from sag_retrieval.clusters.storage import DAMAGE
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.wording import Messages
+from sag_retrieval.statements.header_classes import Cell, HeaderClass, row_cells
 from sag_retrieval.statements.quoting import judged, quotable
 from sag_retrieval.topics.naming import names_something
 
@@ -38,6 +39,10 @@ _OPENING: Final = re.compile(r"(?:the |[\"“‘'「『《(（]|\W)*", re.IGNORE
 _FIGURE: Final = re.compile(r"\d")
 _TOGETHER, _FEWEST_TOGETHER = 3, 2
 """Names shown beside a name, and statements that have both: one may be chance."""
+_LISTED: Final[tuple[HeaderClass, ...]] = (
+    "decision", "risk", "action", "deadline", "status", "owner", "level", "amount",
+)  # fmt: skip
+"""Classes of cells in the order in which rows are listed: first what a row is about."""
 _PER_NAME: Final = 200
 """Statements that begin with a name among which the central one is looked for."""
 
@@ -266,7 +271,7 @@ def _keys_by_event(events: EventTable, rows: Rows) -> dict[int, list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class NameInDocuments:
-    """A name: the row of its key, its documents, the names in most statements with it, and a row that begins with it."""
+    """A name: row of its key, its documents, the names in most statements with it, and a row that begins with it."""
 
     key: int
     documents: int
@@ -315,43 +320,28 @@ def names_together(events: EventTable, is_name: Flags, most: int) -> list[NameIn
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table, or a line with a label: the event's row, its cells with their labels, and its first class."""
+    """A row of a table, or a labelled line: the event's row, its cells, and the place of its class in `_LISTED`."""
 
     row: int
-    cells: tuple[tuple[str, str], ...]
-    """Label, empty where a cell has none, and value."""
+    cells: tuple[Cell, ...]
     rank: int
-    """Place of its class among those that are listed; the count of them where it has none."""
 
 
-def labelled_rows(events: EventTable, rows: Rows, *, is_chosen: bool = False) -> list[TableRow]:
-    """The events that are rows of a table, `label: value; label: value`, or one labelled line.
-
-    Args:
-        events: The events.
-        rows: Those that are looked at.
-        is_chosen: Only rows with a label of one of the classes that are listed.
-
-    """
+def labelled_rows(events: EventTable, rows: Rows) -> list[TableRow]:
+    """The events, among those of some rows, that are rows of a table or labelled lines, in their order."""
     found = []
     for row in rows.tolist():
-        cells = cells_of(events.contents[row])
-        ranks = [_LISTED.index(each) for each in map(header_class, (label for label, _ in cells)) if each in _LISTED]
-        if cells and (ranks or not is_chosen):
+        cells = row_cells(events.contents[row])
+        ranks = [_LISTED.index(each.kind) for each in cells if each.kind and each.value]
+        if cells:
             found.append(TableRow(row, cells, min(ranks, default=len(_LISTED))))
     return found
 
 
-def cells_of(text: str) -> tuple[tuple[str, str], ...]:
-    """The cells of a row with their labels; none where no cell has a label.
-
-    Examples:
-        >>> cells_of("3; Risk: flooding; Owner: Ida Voss")
-        (('', '3'), ('Risk', 'flooding'), ('Owner', 'Ida Voss'))
-
-    """
-    cells = tuple(
-        (match[1].strip(), match[2].strip()) if (match := _CELL.match(each)) else ("", each.strip())
-        for each in _BETWEEN_CELLS.split(text)
-    )
-    return cells if any(label for label, _ in cells) else ()
+def classed_tables(events: EventTable) -> list[tuple[int, list[TableRow]]]:
+    """The rows with a cell of a class, by document: decisions, risks and actions first, then most rows first."""
+    found: defaultdict[int, list[TableRow]] = defaultdict(list)
+    for each in labelled_rows(events, np.arange(len(events), dtype=np.int32)):
+        if each.rank < len(_LISTED):
+            found[int(events.document[each.row])].append(each)
+    return sorted(found.items(), key=lambda pair: (min(each.rank for each in pair[1]), -len(pair[1]), pair[0]))

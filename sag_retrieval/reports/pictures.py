@@ -229,7 +229,9 @@ def make_timeline(dates: Sequence[str | None]) -> Timeline | None:
     first, last, step = _periods(month[dated], is_vague=is_year_only.sum() > _VAGUE * dated.sum())
     placed = month[dated & ~(is_year_only & (step < _YEAR))] // step
     counts = np.bincount(np.clip(placed, first - 1, last + 1) - first + 1, minlength=last - first + 3).tolist()
-    columns = [Column(_name(first + at, step), count, _label(first + at, step)) for at, count in enumerate(counts[1:-1])]
+    columns = [
+        Column(_name(first + at, step), count, _label(first + at, step)) for at, count in enumerate(counts[1:-1])
+    ]
     if len(columns) <= _NAMED:
         columns = [replace(column, label=column.name) for column in columns]
     early = [Column(columns[0].name, counts[0], outside="before")] if counts[0] else []

@@ -107,8 +107,9 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
     )
     known = known_names(before.communities) if before.communities is not None else {}
     built, names = _communities(reader, events, options.cluster, chat)
-    named = name_communities(events, built, None, {**names, **known}, titler=titler_named(options.titler))
-    return Prepared(events, named.communities, options, before, seen)
+    named = name_communities(events, built, None, {**names, **known}, titler=titler_named(options.titler)).communities
+    bare = tuple(replace(each, summary=()) for each in named)  # on the page, rules quote and a model writes
+    return Prepared(events, replace(named, communities=bare), options, before, seen)
 
 
 def _communities(

@@ -1,12 +1,12 @@
 """Order the topics of a report by size, and choose the statements that stand for them and for documents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from sag_retrieval.clusters.events import EventTable, Flags, Floats, Rows
+from sag_retrieval.clusters.events import EventTable, Floats, Rows
 from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of

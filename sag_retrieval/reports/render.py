@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError
+from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError, select_autoescape
 from markupsafe import Markup
 
 from sag_retrieval.core.errors import SettingsError
@@ -47,9 +47,7 @@ def compose(context: ReportContext, sections: Sequence[ReportSection] = SECTIONS
     return number({each.name: each.build(context) for each in sections}, context, sections)
 
 
-def number(
-    built: Mapping[str, Any], context: ReportContext, sections: Sequence[ReportSection] = SECTIONS
-) -> Content:
+def number(built: Mapping[str, Any], context: ReportContext, sections: Sequence[ReportSection] = SECTIONS) -> Content:
     """The built sections with numbered citations; the order in which they were built does not matter.
 
     Args:
@@ -126,12 +124,16 @@ def render_theme(page: ThemePage, content: Content, context: ReportContext) -> s
 def _whole_page(name: str, content: Content, context: ReportContext, *, policy: str, **given: Any) -> str:  # noqa: ANN401  what a template reads
     folder = context.options.template
     style = _asset("style.css", folder)
-    rendered = _environment(folder).get_template(name).render(
-        title=content.parts["header"].title,
-        t=context.messages,
-        style=Markup(style),  # noqa: S704  our own file
-        policy=f"default-src 'none'; style-src {_hash(style)}; {policy}base-uri 'none'; form-action 'none'",
-        **given,
+    rendered = (
+        _environment(folder)
+        .get_template(name)
+        .render(
+            title=content.parts["header"].title,
+            t=context.messages,
+            style=Markup(style),  # noqa: S704  our own file
+            policy=f"default-src 'none'; style-src {_hash(style)}; {policy}base-uri 'none'; form-action 'none'",
+            **given,
+        )
     )
     return rendered.rstrip()
 
@@ -173,7 +175,7 @@ def _usual_environment() -> Environment:
 def _new_environment(folder: str) -> Environment:
     environment = Environment(
         loader=FunctionLoader(partial(_asset, folder=folder)),
-        autoescape=lambda name: name is not None and ".html" in name,
+        autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -131,7 +131,7 @@ class Report(Convertible):
         return pq.read_table(self.tables[table])
 
 
-def write_report(  # noqa: PLR0913  what it is about, beside what, how, and where to
+def write_report(  # noqa: PLR0913, PLR0917  what it is about, beside what, how, and where to
     events: EventTable,
     communities: Communities,
     options: ReportOptions,

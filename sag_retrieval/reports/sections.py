@@ -6,7 +6,7 @@ heading), and an entry in `SECTIONS`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import (
     FileEntry,
-    TableRow,
+    classed_tables,
     dates_ahead,
     folders_of,
     labelled_rows,
@@ -157,13 +157,16 @@ def build_findings(context: ReportContext) -> tuple[ShownFinding, ...] | None:
     """The findings of a model over all topics; None without a model."""
     by_id = {each.community_id: each for each in context.topics}
     place = context.messages.heading_findings
-    return tuple(
-        ShownFinding(
-            context.cited(each.text, each.event_ids, place), each.importance, each.reason, by_id[each.community_id]
+    return (
+        tuple(
+            ShownFinding(
+                context.cited(each.text, each.event_ids, place), each.importance, each.reason, by_id[each.community_id]
+            )
+            for each in context.written.findings
+            if each.community_id in by_id
         )
-        for each in context.written.findings
-        if each.community_id in by_id
-    ) or None
+        or None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +266,7 @@ def build_documents(context: ReportContext) -> tuple[Folder, ...] | None:
 def _line(context: ReportContext, entry: FileEntry) -> Line:
     row = central_row(context.events, entry.rows)
     place = clean(entry.title or entry.name) or context.messages.heading_documents
-    labels = (label for each in labelled_rows(context.events, entry.rows) for label, _ in each.cells if label)
+    columns = (cell.column for each in labelled_rows(context.events, entry.rows) for cell in each.cells)
     return Line(
         name=clean(entry.name),
         title=clean(entry.title),
@@ -271,7 +274,7 @@ def _line(context: ReportContext, entry: FileEntry) -> Line:
         date=entry.date,
         entries=entry.documents if entry.documents > 1 else 0,
         statement=context.statement(row, place, "") if row >= 0 else None,
-        columns=tuple(dict.fromkeys(labels))[:_COLUMNS] if row < 0 else (),
+        columns=tuple(dict.fromkeys(columns))[:_COLUMNS] if row < 0 else (),
     )
 
 
@@ -286,15 +289,11 @@ class LabelledTable:
 
 def build_rows(context: ReportContext) -> tuple[LabelledTable, ...] | None:
     """The rows of the documents that have most of them."""
-    found: dict[int, list[TableRow]] = {}
-    for each in labelled_rows(context.events, np.arange(len(context.events), dtype=np.int32), is_chosen=True):
-        found.setdefault(int(context.events.document[each.row]), []).append(each)
-    chosen = sorted(found.items(), key=lambda pair: (min(each.rank for each in pair[1]), -len(pair[1]), pair[0]))
     tables = []
-    for document, rows in chosen[:_TABLES]:
+    for document, rows in classed_tables(context.events)[:_TABLES]:
         title = clean(context.events.documents.titles[document])
         shown = sorted(sorted(rows, key=lambda each: (each.rank, each.row))[:_ROWS], key=lambda each: each.row)
-        told = tuple((context.statement(each.row, title, ""), each.cells) for each in shown)
+        told = tuple((context.statement(each.row, title, ""), tuple(cell[:2] for cell in each.cells)) for each in shown)
         tables.append(LabelledTable(title=title, rows=told, count=len(rows)))
     return tuple(tables) or None
 
@@ -383,16 +382,19 @@ def build_names(context: ReportContext) -> tuple[NameLine, ...] | None:
     """The names in most documents; None where there are none."""
     keys, t = context.events.keys, context.messages
     found = names_together(context.events, context.keys.is_name, _NAMES)
-    return tuple(
-        NameLine(
-            keys.values[each.key],
-            t.key_type(keys.types[each.key], keys.schema),
-            each.documents,
-            each.together,
-            context.statement(each.row, t.heading_names) if each.row >= 0 else None,
+    return (
+        tuple(
+            NameLine(
+                keys.values[each.key],
+                t.key_type(keys.types[each.key], keys.schema),
+                each.documents,
+                each.together,
+                context.statement(each.row, t.heading_names) if each.row >= 0 else None,
+            )
+            for each in found
         )
-        for each in found
-    ) or None
+        or None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,8 +495,3 @@ SECTIONS: Final[Sequence[ReportSection]] = (
     ReportSection(name="made", build=build_made),
 )
 """The sections in reading order: citations are numbered in this order."""
-
-
-def with_passages(content: Sources, passages: tuple[CitedSource, ...]) -> Sources:
-    """The section of sources with the cited passages."""
-    return replace(content, passages=passages)

@@ -72,6 +72,8 @@ class ReportContext:
 
         """
         text, own = self.events.contents[row], self.events.dates[row] or ""
+        title = self.events.documents.titles[int(self.events.document[row])]
+        text = text.removeprefix(f"{title} ") or text  # a title that runs into the first sentence
         return Statement(
             text=text,
             references=(Reference(row, place),),

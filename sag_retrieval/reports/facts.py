@@ -20,6 +20,7 @@ from sag_retrieval.reports.wording import Messages
 from sag_retrieval.statements.header_classes import Cell, HeaderClass, row_cells
 from sag_retrieval.statements.quoting import judged, quotable
 from sag_retrieval.topics.naming import names_something
+from sag_retrieval.topics.titler import fits
 
 _OWN_DATES: Final = ("metadata", "letter head", "stamp", "file name")
 """Where a document's date stands: a heading has that of what it tells of."""
@@ -156,7 +157,7 @@ def dates_ahead(events: EventTable, reference: str) -> list[tuple[str, int]]:
     later = {
         key: value
         for key, (kind, value) in enumerate(zip(keys.types, keys.values, strict=True))
-        if kind == "date" and value[:1].isdigit() and value > reference[: len(value)]
+        if kind == "date" and value[:1].isdigit() and value[: len(reference)] > reference[: len(value)]
     }
     first: dict[int, str] = {}
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
@@ -286,9 +287,10 @@ def most_named(events: EventTable, is_name: Flags, most: int) -> list[tuple[int,
     pairs = np.unique(events.links.key.astype(np.int64) * width + events.document[events.links.event])
     counts = np.bincount(pairs // width, minlength=len(events.keys.values))
     order = np.lexsort((np.arange(len(counts)), -counts)).tolist()
-    least = min(2, int(counts.max(initial=0)))
+    able = [key for key in order if events.keys.types[key] in _WHO and is_name[key]]
+    least = min(2, int(counts[able[0]])) if able else 0
     for kinds in (_WHO[:-1], _WHO):
-        names = (key for key in order if events.keys.types[key] in kinds and is_name[key] and counts[key] >= least)
+        names = (key for key in able if events.keys.types[key] in kinds and counts[key] >= least)
         found = list(islice(names, most))
         if len(found) == most:
             break
@@ -333,7 +335,7 @@ def labelled_rows(events: EventTable, rows: Rows) -> list[TableRow]:
     for row in rows.tolist():
         cells = row_cells(events.contents[row])
         ranks = [_LISTED.index(each.kind) for each in cells if each.kind and each.value]
-        if cells:
+        if len(cells) > 1 or (cells and fits(cells[0].column)):  # else a sentence with a colon
             found.append(TableRow(row, cells, min(ranks, default=len(_LISTED))))
     return found
 

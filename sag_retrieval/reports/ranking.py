@@ -11,7 +11,7 @@ from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Comparison
-from sag_retrieval.statements.quoting import quotable
+from sag_retrieval.statements.quoting import quotable, worth_quoting
 from sag_retrieval.topics.naming import DistinctiveKey, is_shown_name, naming_keys
 
 PROPER: Final = 3
@@ -105,10 +105,12 @@ def _terms(events: EventTable, community: Community, keys: Sequence[DistinctiveK
 def central_row(events: EventTable, members: Rows) -> int:
     """Of the first members that can be quoted, the one most like all members; -1 where none can.
 
-    Likeness is the cosine with the mean of the members.
+    Those that are worth a line to a reader come before the others. Likeness is the product with the mean of the
+    members.
     """
     rows = members[:_JUDGED]
-    rows = rows[quotable(events, rows)]
+    is_worth = worth_quoting(events, rows)
+    rows = rows[is_worth if is_worth.any() else quotable(events, rows)]
     if not len(rows):
         return -1
     likeness = np.round(likeness_to_mean(events, members, rows), 9)

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -23,6 +22,12 @@ from sag_retrieval.release.where import schema_of_release
 
 _SEEN: Final = "seen.json"
 """What the events stated that a report about new ones leaves out the next time."""
+
+
+_ROLLING: Final = re.compile(r"last (?:(\d{1,4}) )?(day|week|month|quarter|year)s?|this (week|month|quarter|year)")
+_DATE: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?")
+_DATES: Final = re.compile(r"(\d{4}(?:-\d\d(?:-\d\d)?)?)?\.\.(\d{4}(?:-\d\d(?:-\d\d)?)?)?")
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,14 +139,6 @@ def selection_hash(reader: Reader, scope: Scope) -> str:
     return digest.hexdigest()
 
 
-_ROLLING: Final = re.compile(r"last (?:(\d{1,4}) )?(day|week|month|quarter|year)s?|this (week|month|quarter|year)")
-_DATE: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?")
-_DATES: Final = re.compile(r"(\d{4}(?:-\d\d(?:-\d\d)?)?)?\.\.(\d{4}(?:-\d\d(?:-\d\d)?)?)?")
-_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
-_STRAY, _MANY_DATES = 0.02, 25
-"""A year with a smaller share of as many dates is stray."""
-
-
 def resolved_period(period: str, today: date) -> str:
     """The period as two dates with `..` between; either may be empty.
 
@@ -200,18 +197,9 @@ def _last(count: int, unit: str, today: date) -> date:
     return start.replace(day=day) + timedelta(days=1)
 
 
-def _without_stray(dates: Sequence[str]) -> Sequence[str]:
-    """Of many ordered dates those between the first and last year that hold a fiftieth of them."""
-    years = Counter(date[:4] for date in dates)
-    usual = [year for year, count in years.items() if count >= _STRAY * len(dates)]
-    if len(dates) < _MANY_DATES or not usual:
-        return dates
-    return [date for date in dates if min(usual) <= date[:4] <= max(usual)]
-
-
 def period_of(events: EventTable, rows: Rows, language: str) -> str:
-    """`2019–2023`, `March – May 2019`, `2019年3月至5月`, one month, or nothing; without stray years at the ends."""
-    dates = _without_stray(sorted(date for row in rows.tolist() if (date := events.dates[row])))
+    """`2019–2023`, `March – May 2019`, `2019年3月至5月`, one month, or nothing."""
+    dates = sorted(date for row in rows.tolist() if (date := events.dates[row]))
     if not dates:
         return ""
     first, last = dates[0], dates[-1]

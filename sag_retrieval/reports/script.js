@@ -12,6 +12,8 @@
     for (let each = target; each; each = each.parentElement) {
       if (each.tagName === "DETAILS") each.open = true;
     }
+    const folded = $(":scope > details.fold", target);
+    if (folded) folded.open = true;
     target.scrollIntoView({ block: "nearest" });
     target.scrollIntoView({ block: target.matches("article, section") ? "start" : "center" });
   };
@@ -87,7 +89,7 @@
     });
   });
 
-  // Tips: the cited sentence with its document, the theme behind an area.
+  // Tips: the cited sentence with its document.
   const tip = $("#tip");
   const citedBy = (link) => {
     const target = document.getElementById(link.getAttribute("href").slice(1));
@@ -103,7 +105,7 @@
   const show = (link, note = "") => {
     hide();
     if (!link) return;
-    const [head, ...lines] = link.matches(".cite") ? citedBy(link) : ["", link.getAttribute("aria-label")];
+    const [head, ...lines] = citedBy(link);
     const texts = [["b", head], ...lines.map((line) => ["span", line]), ["i", note]].filter(([, text]) => text);
     tip.replaceChildren(...texts.map(([name, text]) => Object.assign(document.createElement(name), { textContent: text })));
     tip.hidden = !texts.length;
@@ -114,7 +116,7 @@
     tip.style.left = `${left + scrollX}px`;
     tip.style.top = `${(under ? box.bottom + 8 : box.top - tip.offsetHeight - 8) + scrollY}px`;
   };
-  const linkOf = (event) => event.target.closest && event.target.closest(".cite, .map a");
+  const linkOf = (event) => event.target.closest && event.target.closest(".cite");
   ["pointerover", "focusin"].forEach((name) => document.addEventListener(name, (event) => show(linkOf(event))));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 

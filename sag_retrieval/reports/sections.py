@@ -25,17 +25,10 @@ from sag_retrieval.reports.facts import (
     names_together,
     readable_amount,
 )
-from sag_retrieval.reports.pictures import (
-    WIDTHS,
-    MapPicture,
-    TimelinePicture,
-    draw_map,
-    draw_timeline,
-    make_timeline,
-)
 from sag_retrieval.reports.ranking import RankedTopic, central_row
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.theme_pages import theme_file
+from sag_retrieval.reports.timeline import WIDTHS, TimelinePicture, draw_timeline, make_timeline
 
 _LINES: Final = 40
 """Documents on the page: a reader's minute. The tables have all."""
@@ -47,10 +40,6 @@ _NAMES: Final = 8
 _AHEAD: Final = 8
 _TABLES, _ROWS = 6, 4
 _UNREAD: Final = 12
-_ON_MAP: Final = 60
-"""Topics that a map shows, as more of them cover each other."""
-_LEAST_ON_MAP: Final = 10
-"""Events that a map needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +171,9 @@ class Article:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
-    """The topics in their order, the map for wide and narrow screens, and what is left out."""
+    """The topics in their order, and what is left out."""
 
     articles: tuple[Article, ...]
-    pictures: tuple[MapPicture, ...]
     further: int
     """Topics beyond those on the page."""
     single: int
@@ -196,10 +184,8 @@ def build_topics_section(context: ReportContext) -> Topics | None:
     """An article for each topic on the page; None where there is none."""
     if not context.topics:
         return None
-    has_map = len(context.topics) > 1 and len(context.events) >= _LEAST_ON_MAP
     return Topics(
         articles=tuple(_article(context, each) for each in context.topics),
-        pictures=tuple(draw_map(context.topics[:_ON_MAP], width) for width in WIDTHS) if has_map else (),
         further=context.counts["communities"] - len(context.topics),
         single=context.counts["single"],
     )
@@ -283,18 +269,19 @@ class LabelledTable:
     """Rows of a document with a decision, risk, action or deadline in them; `count` with those not shown."""
 
     title: str
+    file: str
     rows: tuple[tuple[Statement, tuple[tuple[str, str], ...]], ...]
     count: int
 
 
 def build_rows(context: ReportContext) -> tuple[LabelledTable, ...] | None:
     """The rows of the documents that have most of them."""
-    tables = []
+    tables, documents = [], context.events.documents
     for document, rows in classed_tables(context.events)[:_TABLES]:
-        title = clean(context.events.documents.titles[document])
+        title, file = (clean(each[document]) for each in (documents.titles, documents.document_ids))
         shown = sorted(sorted(rows, key=lambda each: (each.rank, each.row))[:_ROWS], key=lambda each: each.row)
         told = tuple((context.statement(each.row, title, ""), tuple(cell[:2] for cell in each.cells)) for each in shown)
-        tables.append(LabelledTable(title=title, rows=told, count=len(rows)))
+        tables.append(LabelledTable(title=title, file=file, rows=told, count=len(rows)))
     return tuple(tables) or None
 
 
@@ -484,8 +471,8 @@ SECTIONS: Final[Sequence[ReportSection]] = (
     ReportSection(name="header", build=build_header, is_top=True),
     ReportSection(name="findings", build=build_findings),
     ReportSection(name="changes", build=build_changes),
-    ReportSection(name="topics", build=build_topics_section),
     ReportSection(name="rows", build=build_rows),
+    ReportSection(name="topics", build=build_topics_section),
     ReportSection(name="dates", build=build_dates),
     ReportSection(name="amounts", build=build_amounts),
     ReportSection(name="names", build=build_names),

@@ -6,11 +6,12 @@ heading), and an entry in `SECTIONS`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.changes import build_changes
 from sag_retrieval.reports.citations import CitedSource, Statement
@@ -25,6 +26,7 @@ from sag_retrieval.reports.facts import (
     names_together,
     readable_amount,
 )
+from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, central_row
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.theme_pages import theme_file
@@ -433,7 +435,7 @@ def build_made(context: ReportContext) -> Provenance:
         "released": options.released,
         "previous": previous.release if previous else "",
         "scope": " · ".join(filter(None, (options.scope or t.everything, options.period))),
-        "method": options.cluster.method,
+        "method": _grouping(options.cluster),
         "models": options.models,
         "quality": " · ".join(
             t.quality_of.format(modularity=each.modularity, coverage=each.coverage) for each in communities.quality
@@ -448,6 +450,13 @@ def build_made(context: ReportContext) -> Provenance:
         topics=t.counted("topic_count", context.counts["communities"]),
     )
     return Provenance(method, tuple((t[name], text) for name, text in found.items() if text))
+
+
+def _grouping(options: ClusterOptions) -> str:
+    """The method, and every option of it that is not the default."""
+    usual = asdict(ReportOptions().cluster)
+    chosen = {name: value for name, value in asdict(options).items() if value != usual[name] and name != "method"}
+    return " · ".join([options.method, *(f"{name} {value}" for name, value in chosen.items())])
 
 
 def _written(context: ReportContext) -> Iterator[str]:

@@ -4,7 +4,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -26,9 +25,9 @@ _OWN_DATES: Final = ("metadata", "letter head", "stamp", "file name")
 """Where a document's date stands: a heading has that of what it tells of."""
 _LIST: Final = 5
 """Documents of a folder without a file name each, from which on they are entries of a list."""
-_WHO: Final = ("organisation", "organization", "company", "person", "entity")
-"""Types of keys of those who act; the last, names without a type, only where the others are too few."""
-_BEARERS: Final = (*_WHO[:-1], "product", "place", _WHO[-1])
+_WHO: Final = ("organisation", "organization", "company", "person")
+"""Types of keys of those who act: a name without a type may be a thing."""
+_BEARERS: Final = (*_WHO, "product", "place", "entity")
 """Types of keys that can have an amount, first choice first."""
 _NO_BEARERS: Final = frozenset({"title", "heading", "topic", "action", "law", "work", "occasion"})
 """Types of texts that have none."""
@@ -289,12 +288,7 @@ def most_named(events: EventTable, is_name: Flags, most: int) -> list[tuple[int,
     order = np.lexsort((np.arange(len(counts)), -counts)).tolist()
     able = [key for key in order if events.keys.types[key] in _WHO and is_name[key]]
     least = min(2, int(counts[able[0]])) if able else 0
-    for kinds in (_WHO[:-1], _WHO):
-        names = (key for key in able if events.keys.types[key] in kinds and counts[key] >= least)
-        found = list(islice(names, most))
-        if len(found) == most:
-            break
-    return [(key, int(counts[key])) for key in found]
+    return [(key, int(counts[key])) for key in able[:most] if counts[key] >= least]
 
 
 def names_together(events: EventTable, is_name: Flags, most: int) -> list[NameInDocuments]:

@@ -40,6 +40,8 @@ _COLUMNS: Final = 6
 _AMOUNTS, _FEWEST_AMOUNTS = 8, 3
 _NAMES: Final = 8
 _AHEAD: Final = 8
+_DATED: Final = 0.5
+"""Share of documents with a date from which on the newest of them tells how old the pile is."""
 _TABLES, _ROWS = 6, 4
 _UNREAD: Final = 12
 
@@ -327,7 +329,8 @@ def _reference(context: ReportContext) -> tuple[str, str]:
     """What dates are ahead of, never the clock: the end of the period, else the newest document, else the release."""
     t, options = context.messages, context.options
     shown = {context.events.documents.document_ids[row] for row in set(context.events.document.tolist())}
-    newest = max((date for name, date in context.pile.dates.items() if name in shown), default="")
+    dated = [date for name, date in context.pile.dates.items() if name in shown]
+    newest = max(dated, default="") if len(dated) >= _DATED * len(shown) else ""
     for name, date in (
         ("ahead_period", options.period.partition("..")[2]),
         ("ahead_document", newest),

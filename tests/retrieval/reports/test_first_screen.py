@@ -94,12 +94,13 @@ def test_what_was_not_read_is_listed_with_the_reason_where_the_report_is_about_e
 
 def test_dates_ahead_are_told_from_the_end_of_the_period_else_the_newest_document_else_the_release(towns, tmp_path):
     events = towns(months=6)
-    pile = Pile(dates={"en-2024-01": "2024-02-20"})
+    pile = Pile(dates=dict.fromkeys(["en-2024-01", "en-2024-02", "en-2024-03"], "2024-02-20"))
+    few = Pile(dates={"en-2024-01": "2024-02-20"})  # of six documents
     options = replace(OPTIONS, released="2024-04-01")
     cases = (
         (replace(options, period="2023..2024-05"), pile, "Dates after 2024-05, the end of the period"),
-        (options, pile, "Dates after 2024-02-20, the date of the newest document"),
-        (options, None, "Dates after 2024-04-01, the date of the release"),
+        (options, pile, "Dates after 2024-02-20, the newest date of a document"),
+        (options, few, "Dates after 2024-04-01, the date of the release"),
     )
 
     for number_of_case, (given, known, said) in enumerate(cases):

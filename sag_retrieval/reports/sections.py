@@ -212,7 +212,7 @@ def _article(context: ReportContext, topic: RankedTopic) -> Article:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DocumentLine:
     """A document: its name and title, kind, date, count of entries, and its central statement or its columns."""
 
     name: str
@@ -231,7 +231,7 @@ class Folder:
     name: str
     documents: int
     statements: int
-    lines: tuple[Line, ...]
+    lines: tuple[DocumentLine, ...]
     left: int
 
 
@@ -253,11 +253,11 @@ def build_documents(context: ReportContext) -> tuple[Folder, ...] | None:
     )
 
 
-def _line(context: ReportContext, entry: FileEntry) -> Line:
+def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
     row = central_row(context.events, entry.rows)
     place = clean(entry.title or entry.name) or context.messages.heading_documents
     columns = (cell.column for each in labelled_rows(context.events, entry.rows) for cell in each.cells)
-    return Line(
+    return DocumentLine(
         name=clean(entry.name),
         title=clean(entry.title),
         kind=entry.kind,

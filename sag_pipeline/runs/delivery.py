@@ -189,12 +189,15 @@ def _message(made: "Report", name: str, link: str) -> Message:
         "report": name,
         "headline": made.headline,
         "findings": [dict(each) for each in made.findings],
+        "topics": [{"title": title, "events": events, "new": new} for title, events, new in made.largest],
         "release": made.release,
         "previous": made.previous,
         "new_events": made.counts["new"],
         "link": link,
     }
-    listed = [f"{number}. {each['text']}" for number, each in enumerate(made.findings, 1)]
+    largest = [f"{title} ({events:,})" for title, events, _ in made.largest]
+    said = [each["text"] for each in made.findings] or largest  # findings are a model's
+    listed = [f"{number}. {each}" for number, each in enumerate(said, 1)]
     return Message(
         name=str(Path(name) / made.release),
         subject=f"{made.title}: {made.headline}",

@@ -77,10 +77,6 @@ class Keys:
         other = self.other_names[row] if self.other_names else ""
         return (self.values[row], other) if other else (self.values[row],)
 
-    def place_in(self, text: str, row: int) -> int:
-        """Where a text first says a key, under either name; -1 if it does not."""
-        return min((place for name in self.names_of(row) if (place := text.find(name)) >= 0), default=-1)
-
     def can_name(self, row: int) -> bool:
         """Whether a community may be named by this key."""
         return self.is_text is None or bool(self.is_text[row])

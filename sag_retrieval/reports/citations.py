@@ -47,6 +47,11 @@ class Statement:
     lang: str = ""
     """Set where it is in another language than the page."""
 
+    @property
+    def notes(self) -> list[int]:
+        """Numbers of the cited passages, each once."""
+        return list(dict.fromkeys(cite.source for cite in self.cites))
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -78,10 +83,13 @@ class CitedSource:
     spans: tuple[tuple[int, int], ...]
     approximate: bool
     cited_by: tuple[Citing, ...]
-    first_cited: str = ""
-    """The place that cites it first."""
     place: str = ""
     """Page, slide or sheet; empty where the file has none."""
+
+    @property
+    def cited_text(self) -> str:
+        """The cited sentences."""
+        return " … ".join(piece.text for piece in self.pieces if piece.cited)
 
 
 def number_statements(value: Any, cite: Callable[[Reference], Cite]) -> Any:  # noqa: ANN401  content of any section
@@ -113,7 +121,6 @@ class Citations:
         self._citing: defaultdict[int, list[Citing]] = defaultdict(list)
         self._spans: dict[int, tuple[int, int, bool]] = {}
         self._sentences: dict[int, list[_Sentence]] = {}
-        self._first: dict[int, str] = {}
         self._approximate: set[int] = set()
         self.count = 0
 
@@ -126,7 +133,6 @@ class Citations:
         marks = self._marks[chunk]
         mark = marks.setdefault((start, end), len(marks) + 1)
         self.count += 1
-        self._first.setdefault(chunk, reference.place)
         name = " · ".join(filter(None, (reference.place, self._events.dates[row])))
         self._citing[chunk].append(Citing(self.count, name))
         if approximate:
@@ -171,7 +177,6 @@ class Citations:
                     spans=tuple(marks),
                     approximate=chunk in self._approximate,
                     cited_by=tuple(self._citing[chunk]),
-                    first_cited=self._first[chunk],
                     place=events.chunks.places[chunk] if events.chunks.places else "",
                 )
             )

@@ -7,7 +7,6 @@ from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.options import Bounds, Internal, check_options
 
 Language = Literal["auto", "zh", "en"]
-Shown = Annotated[int, Bounds(1, 10_000)]
 PrintedText = Annotated[str, Internal()]
 PrintedCount = Annotated[int, Internal()]
 
@@ -43,12 +42,8 @@ class ReportOptions:
     models: PrintedText = ""
     cluster: ClusterOptions = field(default_factory=lambda: ClusterOptions(method="topics"))
     """How events become communities: by default topics, which go across documents."""
-    full_articles: Annotated[int, Bounds(1, 10_000), Internal()] = 10
-    """Communities with a whole article each."""
-    articles: Shown = 20
-    """Communities with an article at all; the others are counted."""
-    typical: Shown = 5
-    """Events that stand for a community."""
+    articles: Annotated[int, Bounds(1, 10_000)] = 20
+    """Topics on the page, the largest; the others are counted."""
     statement_scorer: str = "features"
     """What tells which statements can be quoted: `features`, or the name of one that another package adds."""
     titler: str = "terms"
@@ -57,13 +52,13 @@ class ReportOptions:
     """Also write `report.docx`, for those who edit the report."""
 
     model_themes: Annotated[int, Bounds(1, 1_000)] = 20
-    """Themes that a language model writes about, the largest."""
+    """Topics that a language model writes about, the largest."""
     theme_parts: Annotated[int, Bounds(1, 100)] = 4
-    """Prompts over the events of one theme, the most typical first; their answers are then made one."""
+    """Prompts over the events of one topic, the most typical first; their answers are then made one."""
     prompt_tokens: Annotated[int, Bounds(200, 1_000_000)] = 6_000
     """Estimated tokens of events in one prompt."""
     max_calls: Annotated[int, Bounds(0, 100_000)] = 80
-    """Calls for one report, kept by leaving out the smallest themes before any is made; 0: no model writes."""
+    """Calls for one report, kept by leaving out the smallest topics before any is made; 0: no model writes."""
     max_tokens: Annotated[int, Bounds(0)] = 400_000
     """Estimated tokens sent and received for one report, kept in the same way."""
 

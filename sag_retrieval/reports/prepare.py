@@ -28,9 +28,9 @@ from sag_retrieval.llm_writing.write import Writer
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.folders import delete, mark_of, write_made
 from sag_retrieval.release.reader import Reader
+from sag_retrieval.reports.context import page_language
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.scope import Scope, chosen_events, chosen_flags, only_unseen, seen_before, statement_keys
-from sag_retrieval.reports.section import page_language
 from sag_retrieval.reports.series import Before, find_before
 from sag_retrieval.statements.quoting import QuotableEvents
 from sag_retrieval.statements.scorer import scorer_named
@@ -107,8 +107,9 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
     )
     known = known_names(before.communities) if before.communities is not None else {}
     built, names = _communities(reader, events, options.cluster, chat)
-    named = name_communities(events, built, None, {**names, **known}, titler=titler_named(options.titler))
-    return Prepared(events, named.communities, options, before, seen)
+    named = name_communities(events, built, None, {**names, **known}, titler=titler_named(options.titler)).communities
+    bare = tuple(replace(each, summary=()) for each in named)  # on the page, rules quote and a model writes
+    return Prepared(events, replace(named, communities=bare), options, before, seen)
 
 
 def _communities(

@@ -1,7 +1,7 @@
 """Make a report of a release: an HTML page, the same as Markdown, and tables."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,11 @@ from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.remote.reports import pull_reports, send_reports
-from sag_retrieval.reports.compose import (
+from sag_retrieval.reports.context import ReportContext, make_context
+from sag_retrieval.reports.facts import Pile, pile_of
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.prepare import Definition, prepare_report
+from sag_retrieval.reports.render import (
     Content,
     compose,
     own_templates,
@@ -30,13 +34,7 @@ from sag_retrieval.reports.compose import (
     render_preview,
     render_theme,
 )
-from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.prepare import Definition, prepare_report
 from sag_retrieval.reports.scope import Scope, remember_seen
-from sag_retrieval.reports.section import ReportContext, make_context
-from sag_retrieval.reports.sections.header import SECTION as HEADER
-from sag_retrieval.reports.sections.highlights import SECTION as HIGHLIGHTS
-from sag_retrieval.reports.sections.highlights import told_findings
 from sag_retrieval.reports.series import LATEST, Previous, remember
 from sag_retrieval.reports.tables import report_tables
 from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
@@ -61,12 +59,12 @@ class Report(Convertible):
     counts: Mapping[str, int]
     """events, documents, communities, keys, new, single, citations."""
     preview: str
-    """Markdown of at most two kilobytes: facts, five communities, changes."""
+    """Markdown of at most two kilobytes: figures, findings, the largest topics, changes."""
     largest: tuple[tuple[str, int, int], ...]
     """Title, events and new events of the ten largest communities."""
     page_bytes: int
     findings: tuple[Mapping[str, Any], ...] = ()
-    """Of the first screen: text, theme, documents; importance and reason where a model wrote them."""
+    """What a model wrote of the whole: text, topic, sources, importance and reason; none without a model."""
     written: WrittenReport = field(default_factory=WrittenReport)
     """What a model wrote, what was left out of it and why, and what it cost."""
     title: str = ""
@@ -133,13 +131,14 @@ class Report(Convertible):
         return pq.read_table(self.tables[table])
 
 
-def write_report(
+def write_report(  # noqa: PLR0913, PLR0917  what it is about, beside what, how, and where to
     events: EventTable,
     communities: Communities,
     options: ReportOptions,
     out: Path,
     previous: Previous | None = None,
     written: WrittenReport | None = None,
+    pile: Pile | None = None,
 ) -> Report:
     """Write `report.html`, `report.md` and the tables `report_*.parquet` into a folder.
 
@@ -152,15 +151,16 @@ def write_report(
         out: The folder.
         previous: What is compared with.
         written: What a model wrote about these communities.
+        pile: What is known of the documents beside their events.
 
     """
     written = written or WrittenReport()
     if not any(each.title for each in communities):
         communities = name_communities(events, communities).communities
     communities = with_texts(communities, written)
-    context = make_context(events, communities, options, previous, written)
+    context = make_context(events, communities, options, previous, written, pile)
     content = compose(context)
-    header = content.of(HEADER)
+    header = content.parts["header"]
     out.mkdir(parents=True, exist_ok=True)
     page, markdown = out / PAGE_FILE, out / MARKDOWN_FILE
     with own_templates(options.template):
@@ -172,6 +172,7 @@ def write_report(
     (out / WORD_FILE).unlink(missing_ok=True)
     if options.docx:
         (out / WORD_FILE).write_bytes(word_file(told, context.language))
+    by_size = sorted(context.topics, key=lambda each: (-each.size, each.number))
     tables = {}
     for name, table in report_tables(content, context, events).items():
         tables[name] = out / f"{name}.parquet"
@@ -182,16 +183,24 @@ def write_report(
         page=page,
         markdown=markdown,
         tables=tables,
-        headline=header.headline if header else "",
+        headline=header.headline,
         counts={**context.counts, "citations": content.citations.count},
         preview=render_preview(content, context),
-        largest=tuple((each.title, each.size, each.new_count) for each in context.ranking.communities[:10]),
+        largest=tuple((each.title, each.size, each.new_count) for each in by_size[:10]),
         page_bytes=len(html),
-        title=header.title if header else "",
+        title=header.title,
         release=options.release,
-        findings=tuple(told_findings(content.of(HIGHLIGHTS))),
+        findings=tuple(_told_findings(content)),
         written=written,
     )
+
+
+def _told_findings(content: Content) -> Iterator[dict[str, Any]]:
+    """The findings of a finished report as plain values."""
+    for each in content.parts.get("findings", ()):
+        sources = len({cite.source for cite in each.statement.cites})
+        told = {"text": each.statement.text, "theme": each.topic.title, "sources": sources}
+        yield {**told, "importance": each.importance, "reason": each.reason}
 
 
 def _write_theme_pages(out: Path, content: Content, context: ReportContext) -> None:
@@ -225,7 +234,8 @@ def make_report(
     made = prepare_report(reader, home, definition, chat)
     written = made.writer().write(chat) if chat and made.options.max_calls and len(made.events) else WrittenReport()
     (own / SUMS).unlink(missing_ok=True)
-    report = write_report(made.events, made.communities, made.options, out or own, made.before.previous, written)
+    pile = pile_of(reader.index, home)
+    report = write_report(made.events, made.communities, made.options, out or own, made.before.previous, written, pile)
     remember(series, own, made.before.release, with_texts(made.communities, written), made.events.event_ids)
     if definition.scope.only_new:
         remember_seen(own, made.seen)

@@ -1,25 +1,33 @@
-"""Which events of a release a report is about."""
+"""Which events of a release a report is about: a restriction, a period, what is new; and their period in words."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from babel import Locale
 
-from sag_retrieval.clusters.events import EventTable, Flags, event_table
+from sag_retrieval.clusters.events import EventTable, Flags, Rows, event_table
 from sag_retrieval.clusters.storage import DAMAGE
 from sag_retrieval.core import durable
+from sag_retrieval.core.errors import QueryError
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.where import schema_of_release
-from sag_retrieval.reports.periods import resolved_period
 
 _SEEN: Final = "seen.json"
 """What the events stated that a report about new ones leaves out the next time."""
+
+
+_ROLLING: Final = re.compile(r"last (?:(\d{1,4}) )?(day|week|month|quarter|year)s?|this (week|month|quarter|year)")
+_DATE: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?")
+_DATES: Final = re.compile(r"(\d{4}(?:-\d\d(?:-\d\d)?)?)?\.\.(\d{4}(?:-\d\d(?:-\d\d)?)?)?")
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,3 +137,84 @@ def selection_hash(reader: Reader, scope: Scope) -> str:
     for key in sorted(statement_keys(chosen_events(reader, scope))):
         digest.update(key.encode())
     return digest.hexdigest()
+
+
+def resolved_period(period: str, today: date) -> str:
+    """The period as two dates with `..` between; either may be empty.
+
+    Examples:
+        >>> resolved_period("last 7 days", date(2026, 11, 22))
+        '2026-11-16..2026-11-22'
+        >>> resolved_period("this quarter", date(2026, 11, 22))
+        '2026-10-01..2026-11-22'
+        >>> resolved_period("2019..2021-06", date(2026, 11, 22))
+        '2019..2021-06'
+        >>> resolved_period("2024-03", date(2026, 11, 22))
+        '2024-03..2024-03'
+
+    Args:
+        period: A year, month or day, two of them, `last N days` (weeks,
+            months, quarters, years), or `this week` (month, quarter, year).
+        today: The last day of a rolling period.
+
+    Raises:
+        QueryError: If it is none of these.
+
+    """
+    asked = " ".join(period.casefold().split())
+    if found := _ROLLING.fullmatch(asked):
+        first = _this(found[3], today) if found[3] else _last(int(found[1] or 1), found[2], today)
+        return f"{first.isoformat()}..{today.isoformat()}"
+    if _DATE.fullmatch(asked):
+        return f"{asked}..{asked}"
+    if not _DATES.fullmatch(asked):
+        raise QueryError(
+            f"period {period!r} is not like 2024, 2024-03, 2019..2021-06 (either end may be open), `last 7 days` or "
+            "`this quarter`"
+        )
+    return asked
+
+
+def _this(unit: str, today: date) -> date:
+    """The first day of the week, month, quarter or year of a day."""
+    if unit == "week":
+        return today - timedelta(days=today.weekday())
+    months = _MONTHS[unit]
+    return today.replace(month=(today.month - 1) // months * months + 1, day=1)
+
+
+def _last(count: int, unit: str, today: date) -> date:
+    """The first of `count` days, weeks, months, quarters or years that end with a day; no earlier than year 1."""
+    try:
+        if unit in ("day", "week"):
+            return today - timedelta(days=count * (7 if unit == "week" else 1) - 1)
+        month = today.year * 12 + today.month - 1 - count * _MONTHS[unit]
+        start = date(month // 12, month % 12 + 1, 1)
+    except (OverflowError, ValueError):
+        return date.min
+    following = date(start.year + start.month // 12, start.month % 12 + 1, 1)
+    day = min(today.day, (following - start).days)
+    return start.replace(day=day) + timedelta(days=1)
+
+
+def period_of(events: EventTable, rows: Rows, language: str) -> str:
+    """`2019–2023`, `March – May 2019`, `2019年3月至5月`, one month, or nothing."""
+    dates = sorted(date for row in rows.tolist() if (date := events.dates[row]))
+    if not dates:
+        return ""
+    first, last = dates[0], dates[-1]
+    if first[:4] != last[:4]:
+        return f"{first[:4]}–{last[:4]}"
+    months = {date[:7] for date in dates}
+    if any(len(month) < len("2000-01") for month in months):
+        return str(first[:4])
+    return _months_told(first[:4], int(min(months)[5:]), int(max(months)[5:]), language)
+
+
+def _months_told(year: str, first: int, last: int, language: str) -> str:
+    """The months of a year, from the first to the last."""
+    if language == "zh":
+        return f"{year}年{first}月" + (f"至{last}月" if last > first else "")
+    names = Locale("en").months["format"]["wide"]  # not those of `calendar`, which follow the process
+    one, other = names[first], names[last]
+    return f"{one} – {other} {year}" if last > first else f"{one} {year}"

@@ -4,26 +4,15 @@
   const all = (query, root = document) => [...root.querySelectorAll(query)];
   all(".tools").forEach((each) => { each.hidden = false; });
 
-  // A theme chosen on the map: it and the themes tied to it are shown until all are asked for.
-  const showAll = $("#show-all");
-  const choose = (numbers) => {
-    all("main article[id^='c']").forEach((each) => { each.hidden = numbers.length > 0 && !numbers.includes(each.id.slice(1)); });
-    if (showAll) showAll.hidden = !numbers.length;
-  };
-  const tiedTo = (area) => (area.dataset.tied || "").split(" ").filter(Boolean);
-  all(".map .area").forEach((area) => area.addEventListener("click", () => choose([area.dataset.number, ...tiedTo(area)])));
-  if (showAll) showAll.addEventListener("click", () => choose([]));
-
-  // Follow a link into what is closed or filtered away.
+  // Follow a link into what is closed.
   const reveal = () => {
     const id = decodeURIComponent(location.hash.slice(1));
     const target = id && document.getElementById(id);
     if (!target) return;
-    if (target.closest("[hidden]")) choose([]);
     for (let each = target; each; each = each.parentElement) {
       if (each.tagName === "DETAILS") each.open = true;
     }
-    const folded = $(":scope > details", target);
+    const folded = $(":scope > details.fold", target);
     if (folded) folded.open = true;
     target.scrollIntoView({ block: "nearest" });
     target.scrollIntoView({ block: target.matches("article, section") ? "start" : "center" });
@@ -42,14 +31,13 @@
     root.dataset.theme = dark ? "light" : "dark";
   });
 
-  // On paper: every theme, and the sources where they are asked for.
+  // On paper: the sources where they are asked for.
   const everything = $("#print-all");
   if (everything) {
     let opened = [];
-    const asked = () => (everything.checked ? "details:not([open])" : "details.theme:not([open])");
     everything.addEventListener("change", () => document.documentElement.classList.toggle("print-all", everything.checked));
     addEventListener("beforeprint", () => {
-      opened = all(asked());
+      opened = everything.checked ? all("details:not([open])") : [];
       opened.forEach((each) => { each.open = true; });
     });
     addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));
@@ -68,9 +56,8 @@
   };
   const find = () => {
     const wanted = filter.value.trim().toLocaleLowerCase();
-    choose([]);
     all(".found-here").forEach((each) => each.classList.remove("found-here"));
-    const places = all("main p, main li, main tr, main .name, main .chips > div");
+    const places = all("main p, main li, main tr, main .name");
     hits = wanted ? places.filter((each) => each.textContent.toLocaleLowerCase().includes(wanted)) : [];
     hits = hits.filter((each) => !hits.some((other) => other !== each && each.contains(other)));
     hits.forEach((each) => each.classList.add("found-here"));
@@ -102,7 +89,7 @@
     });
   });
 
-  // Tips: the cited sentence with its document, the theme behind an area.
+  // Tips: the cited sentence with its document.
   const tip = $("#tip");
   const citedBy = (link) => {
     const target = document.getElementById(link.getAttribute("href").slice(1));
@@ -116,10 +103,9 @@
     all("[aria-describedby='tip']").forEach((each) => each.removeAttribute("aria-describedby"));
   };
   const show = (link, note = "") => {
-    all(".lit").forEach((each) => each.classList.remove("lit"));
     hide();
     if (!link) return;
-    const [head, ...lines] = link.matches(".cite") ? citedBy(link) : ["", link.getAttribute("aria-label")];
+    const [head, ...lines] = citedBy(link);
     const texts = [["b", head], ...lines.map((line) => ["span", line]), ["i", note]].filter(([, text]) => text);
     tip.replaceChildren(...texts.map(([name, text]) => Object.assign(document.createElement(name), { textContent: text })));
     tip.hidden = !texts.length;
@@ -129,10 +115,8 @@
     const under = box.bottom + 8 + tip.offsetHeight < innerHeight;
     tip.style.left = `${left + scrollX}px`;
     tip.style.top = `${(under ? box.bottom + 8 : box.top - tip.offsetHeight - 8) + scrollY}px`;
-    const tied = tiedTo(link);
-    all(".area").forEach((each) => each.classList.toggle("lit", tied.includes(each.dataset.number)));
   };
-  const linkOf = (event) => event.target.closest && event.target.closest(".cite, .map a");
+  const linkOf = (event) => event.target.closest && event.target.closest(".cite");
   ["pointerover", "focusin"].forEach((name) => document.addEventListener(name, (event) => show(linkOf(event))));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 

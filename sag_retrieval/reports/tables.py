@@ -7,11 +7,9 @@ import pyarrow as pa
 
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.reports.citations import Citations
-from sag_retrieval.reports.compose import Content
-from sag_retrieval.reports.ranking import RankedCommunity
-from sag_retrieval.reports.section import KeyStatistics, ReportContext
-from sag_retrieval.reports.sections.highlights import SECTION as HIGHLIGHTS
-from sag_retrieval.reports.sections.map import SECTION as MAP
+from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.facts import folders_of
+from sag_retrieval.reports.render import Content
 from sag_retrieval.reports.series import Change
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
@@ -36,10 +34,16 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
         rank=_INT,
         first_date=_STRING,
         last_date=_STRING,
-        x=_FLOAT,
-        y=_FLOAT,
-        theme=_INT,
         status=_STRING,
+    ),
+    "report_documents": _schema(
+        ("folder", _STRING),
+        ("name", _STRING),
+        ("documents", _INT),
+        ("kind", _STRING),
+        ("event_count", _INT),
+        title=_STRING,
+        date=_STRING,
     ),
     "report_events": _schema(
         ("community_id", _STRING),
@@ -81,7 +85,7 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
         ("sources", pa.list_(_STRING)),
     ),
 }
-"""Columns of the tables. Rank, place and theme are null for communities that the page does not show."""
+"""Columns of the tables. Rank is null for communities that the page does not show."""
 
 
 def report_tables(content: Content, context: ReportContext, events: EventTable) -> dict[str, pa.Table]:
@@ -96,7 +100,8 @@ def report_tables(content: Content, context: ReportContext, events: EventTable) 
     rows: dict[str, Iterator[Mapping[str, object]]] = {
         "report_communities": _communities(content, context),
         "report_events": _events(context, content.citations),
-        "report_keys": _keys(context.ranking.communities, context.keys, events),
+        "report_documents": _documents(context),
+        "report_keys": _keys(context, events),
         "report_links": ({"one": t.one, "other": t.other, "weight": t.weight} for t in context.communities.ties),
         "report_findings": _findings(content, context),
         "report_left_out": _left_out(context),
@@ -106,13 +111,9 @@ def report_tables(content: Content, context: ReportContext, events: EventTable) 
 
 
 def _communities(content: Content, context: ReportContext) -> Iterator[Mapping[str, object]]:
-    ranked = {each.community_id: each for each in context.ranking.communities}
-    drawn = content.of(MAP)
-    areas = drawn.pictures[0].areas if drawn and drawn.pictures else ()
-    places = {each.community.community_id: (each.tile.x, each.tile.y) for each in areas}
+    ranks = {each.community_id: each.number for each in context.topics}
     statuses = context.comparison.statuses
     for each in context.communities:
-        article, place = ranked.get(each.community_id), places.get(each.community_id)
         dates = sorted(date for row in each.members.tolist() if (date := context.events.dates[row]))
         yield {
             "report_id": content.report_id,
@@ -120,16 +121,13 @@ def _communities(content: Content, context: ReportContext) -> Iterator[Mapping[s
             "community_id": each.community_id,
             "parent_id": each.parent_id,
             "level": each.level,
-            "rank": article.number if article else None,
+            "rank": ranks.get(each.community_id),
             "title": each.title,
             "summary": each.summary_text,
             "event_count": len(each.members),
             "new_count": context.comparison.count_new(each),
             "first_date": dates[0] if dates else None,
             "last_date": dates[-1] if dates else None,
-            "x": place[0] if place else None,
-            "y": place[1] if place else None,
-            "theme": article.theme if article else None,
             "status": statuses.get(each.community_id),
         }
 
@@ -155,30 +153,41 @@ def _events(context: ReportContext, citations: Citations) -> Iterator[Mapping[st
             }
 
 
-def _keys(
-    communities: Sequence[RankedCommunity], statistics: KeyStatistics, events: EventTable
-) -> Iterator[Mapping[str, object]]:
-    for each, keys in zip(communities, statistics.distinctive, strict=True):
+def _documents(context: ReportContext) -> Iterator[Mapping[str, object]]:
+    for folder, entries in folders_of(context.events, context.pile).items():
+        for each in entries:
+            yield {
+                "folder": folder,
+                "name": each.name,
+                "title": each.title or None,
+                "documents": each.documents,
+                "kind": each.kind,
+                "date": each.date or None,
+                "event_count": len(each.rows),
+            }
+
+
+def _keys(context: ReportContext, events: EventTable) -> Iterator[Mapping[str, object]]:
+    for each, keys in zip(context.topics, context.keys.distinctive, strict=True):
         for key in keys:
             yield {
                 "community_id": each.community_id,
                 "key_type": events.keys.types[key.row],
                 "value": events.keys.values[key.row],
                 "event_count": key.count,
-                "idf": float(statistics.idf[key.row]),
+                "idf": float(context.keys.idf[key.row]),
             }
 
 
 def _findings(content: Content, context: ReportContext) -> Iterator[Mapping[str, object]]:
-    """The findings of the first screen, then those that a model wrote about each theme."""
-    shown, ids = content.of(HIGHLIGHTS), context.events.event_ids
-    for each in shown.items if shown else ():
+    """The findings that a model wrote: those of the first page, then those of each topic."""
+    for each in content.parts.get("findings", ()):
         yield {
-            "community_id": each.community.community_id,
-            "text": each.text,
-            "event_ids": [ids[reference.row] for reference in each.references],
+            "community_id": each.topic.community_id,
+            "text": each.statement.text,
+            "event_ids": [context.events.event_ids[reference.row] for reference in each.statement.references],
             "is_of_report": True,
-            "importance": each.importance if each.importance >= 0 else None,
+            "importance": each.importance,
             "reason": each.reason or None,
         }
     for text in context.written.themes.values():

@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Final
 
-from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
-from sag_retrieval.reports.section import ReportContext
+from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.ranking import RankedTopic, in_time_order
 
 FOLDER: Final = "themes"
 _NOT_IN_FILE_NAMES: Final = re.compile(r"[^\w]+")
@@ -50,35 +50,35 @@ class ThemePage:
     """A page: its file, the theme, all of its events in time order, and the themes before and after it."""
 
     file: str
-    community: RankedCommunity
+    topic: RankedTopic
     years: tuple[Year, ...]
-    before: RankedCommunity | None
-    after: RankedCommunity | None
+    before: RankedTopic | None
+    after: RankedTopic | None
 
 
-def theme_file(community: RankedCommunity) -> str:
+def theme_file(topic: RankedTopic) -> str:
     """Path of a theme's page beside the report: its number and title."""
-    return f"{FOLDER}/{theme_name(community)}"
+    return f"{FOLDER}/{theme_name(topic)}"
 
 
-def theme_name(community: RankedCommunity) -> str:
+def theme_name(topic: RankedTopic) -> str:
     """File name of a theme's page."""
-    name = _NOT_IN_FILE_NAMES.sub("-", community.title.casefold())[:_NAME_LENGTH].strip("-")
-    return f"{community.number}-{name}.html" if name else f"{community.number}.html"
+    name = _NOT_IN_FILE_NAMES.sub("-", topic.title.casefold())[:_NAME_LENGTH].strip("-")
+    return f"{topic.number}-{name}.html" if name else f"{topic.number}.html"
 
 
 def theme_pages(context: ReportContext) -> Iterator[ThemePage]:
-    """A page for each ranked community."""
-    communities = context.ranking.communities
-    for place, community in enumerate(communities):
-        rows = in_time_order(context.events, community.members).tolist()
+    """A page for each ranked topic."""
+    topics = context.topics
+    for place, topic in enumerate(topics):
+        rows = in_time_order(context.events, topic.members).tolist()
         years = groupby(rows, key=lambda row: (context.events.dates[row] or "")[:_YEAR])
         yield ThemePage(
-            theme_file(community),
-            community,
+            theme_file(topic),
+            topic,
             tuple(_year(context, name, list(of_year)) for name, of_year in years),
-            communities[place - 1] if place else None,
-            communities[place + 1] if place + 1 < len(communities) else None,
+            topics[place - 1] if place else None,
+            topics[place + 1] if place + 1 < len(topics) else None,
         )
 
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol, cast
 from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.plugins import Registry
 from sag_retrieval.language.words import fold, is_cjk
-from sag_retrieval.topics.terms import is_phrase
+from sag_retrieval.topics.words import is_phrase
 
 MOST_CHARACTERS: Final = 12
 """Of a Chinese title."""

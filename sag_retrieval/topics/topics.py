@@ -24,8 +24,7 @@ from sag_retrieval.clusters.groups import (
 )
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, nearest
-from sag_retrieval.topics.terms import distinctive_terms, is_phrase
-from sag_retrieval.topics.words import MANY_DOCUMENTS, SPREAD, TopicWords, topic_words
+from sag_retrieval.topics.words import MANY_DOCUMENTS, SPREAD, TopicWords, distinctive_terms, is_phrase, topic_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

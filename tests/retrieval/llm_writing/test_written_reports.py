@@ -210,14 +210,15 @@ BAD = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", BAD.values(), ids=list(BAD))
-def test_a_bad_model_leaves_the_text_of_the_rules_and_a_row_with_the_reason(tell, tmp_path, answer):
+def test_a_bad_model_leaves_an_overview_and_a_row_with_the_reason(tell, tmp_path, answer):
     told = tell(lambda _: answer, calls=IMPATIENT)
     by_rules = write_report(told.events, told.communities, ReportOptions(), tmp_path / "rules")
 
     report = write_report(told.events, told.communities, ReportOptions(), tmp_path / "out", None, told.written)
 
-    assert [each["text"] for each in report.findings] == [each["text"] for each in by_rules.findings] != []
+    assert report.findings == by_rules.findings == ()
     assert report.headline == by_rules.headline
+    assert "<h1>Overview</h1>" in report.page.read_text(encoding="utf-8")
     rows = pq.read_table(report.tables["report_left_out"]).to_pylist()
     assert len(rows) >= 3
     assert {row["reason"] for row in rows} <= {"no answer", "no server", "length", "cites nothing"}
@@ -231,7 +232,8 @@ def test_themes_that_were_written_stay_when_the_first_page_was_not(tell, tmp_pat
 
     assert len(told.written.themes) == 3
     assert [(each.kind, each.reason) for each in told.written.left_out] == [("report", "no answer")]
-    assert all("importance" not in each for each in report.findings)  # the rules chose them
+    assert report.findings == ()
+    assert "<h1>Report</h1>" in report.page.read_text(encoding="utf-8")
 
 
 def test_texts_cannot_end_their_line_or_pose_as_instructions(towns, tell):

@@ -1,4 +1,4 @@
-"""Facts of a theme: who has which amount, and which documents contradict each other."""
+"""What a pile holds: who has which amount, names together, dates ahead, documents by folder, rows of tables."""
 
 from dataclasses import replace
 
@@ -7,14 +7,17 @@ import pytest
 
 from sag_retrieval.reports.facts import (
     Amount,
+    Pile,
     amounts_of,
-    chosen_amounts,
-    conflicts_in,
-    dated_rows,
+    dates_ahead,
+    folders_of,
+    labelled_rows,
     largest_amounts,
     most_named,
+    names_together,
     readable_amount,
 )
+from sag_retrieval.reports.wording import Messages
 
 STATEMENTS = (
     ("Heron Foods paid a dividend of 3 million euros in May 2021.", "Heron Foods", 3e6, "2021-05", 0),
@@ -86,26 +89,84 @@ def test_types_of_ones_own_have_amounts_as_the_default_ones_have(events):
 
 
 def test_the_largest_amount_of_each_is_chosen(events):
-    assert [(each.who, each.number) for each in chosen_amounts(events, ROWS)] == [
+    assert [(each.who, each.number) for each in largest_amounts(events, 3)] == [
         ("Kestrel Yard", 9e6),
         ("Heron Foods", 5e6),
         ("Oban Metals", 2e6),
     ]
-    assert chosen_amounts(events, ROWS[:2]) == []
 
 
-def test_two_documents_with_two_values_for_one_thing_contradict(events):
-    assert conflicts_in(events, ROWS) == [(0, 1)]
-    same = replace(events, chunk=np.zeros(len(STATEMENTS), np.int32))
-    assert conflicts_in(same, ROWS) == []
+def test_an_amount_of_a_sentence_that_begins_otherwise_is_nobodys(events):
+    told = [f"The bank of {text}" for text in events.contents]
 
-
-def test_dated_statements_come_in_time_order_one_for_each_date(events):
-    assert dated_rows(events, ROWS[::-1], without=[3]) == [1, 2]
+    assert amounts_of(replace(events, contents=told), ROWS) == []
 
 
 def test_names_are_counted_by_documents(events):
-    assert most_named(events, np.ones(len(events.keys.values), np.bool_), 1) == [("Heron Foods", 2)]
+    everything = np.ones(len(events.keys.values), np.bool_)
+
+    assert [(events.keys.values[key], count) for key, count in most_named(events, everything, 1)] == [
+        ("Heron Foods", 2)
+    ]
+
+
+def test_a_name_stands_with_those_of_its_statements_and_a_statement_that_begins_with_it(events):
+    text = "Heron Foods and Kestrel Yard built 2 ships in 2021."
+    both = np.array([[row, key] for row in ROWS for key in (0, 1)], np.int32)
+    links = replace(events.links, event=both[:, 0], key=both[:, 1])
+
+    found = names_together(
+        replace(events, contents=[text] * len(ROWS), links=links), np.ones(len(events.keys.values), np.bool_), 2
+    )
+
+    assert [(events.keys.values[each.key], each.documents, each.together) for each in found] == [
+        ("Heron Foods", 2, (("Kestrel Yard", 5),)),
+        ("Kestrel Yard", 2, (("Heron Foods", 5),)),
+    ]
+    assert [each.row >= 0 for each in found] == [True, False]  # no statement begins with the other
+
+
+@pytest.mark.parametrize(
+    ("reference", "ahead"),
+    [("2021", ["2022-01", "2023"]), ("2022-01-15", ["2023"]), ("2022", ["2023"]), ("2024", [])],
+)
+def test_dates_are_ahead_as_far_as_both_are_exact(events, reference, ahead):
+    values = ["2021-05-01", "2022-01", "2023", "2021", "2020"]
+    keys = replace(events.keys, types=["date"] * 5, values=values, is_text=np.ones(5, np.bool_), numbers=[], units=[])
+    links = replace(events.links, event=ROWS, key=ROWS)
+
+    assert [date for date, _ in dates_ahead(replace(events, keys=keys, links=links), reference)] == ahead
+
+
+def test_documents_lie_in_folders_the_newest_first_and_entries_of_a_file_are_one(towns):
+    base = towns(months=8)
+    ids = ["a/old.pdf", "a/new.docx", "mails.json#1", "mails.json#2", "log-1", "log-2", "b/c/x.txt", "y.txt"]
+    named = replace(base, documents=replace(base.documents, document_ids=ids))
+
+    found = folders_of(named, Pile(dates={"a/new.docx": "2024-05", "a/old.pdf": "2019"}))
+
+    assert {folder: [each.name for each in entries] for folder, entries in found.items()} == {
+        "": ["log-1", "log-2", "mails.json", "y.txt"],
+        "a": ["new.docx", "old.pdf"],
+        "b/c": ["x.txt"],
+    }
+    assert [(each.documents, each.kind) for each in found[""]] == [(1, ""), (1, ""), (2, "json"), (1, "txt")]
+    assert sum(len(each.rows) for entries in found.values() for each in entries) == len(base)
+
+
+def test_rows_with_a_named_column_are_found_and_sentences_with_a_colon_are_not(events):
+    told = [
+        "Item: winch; Risk: late parts; Owner: Ida Voss",
+        "Action: call the yard by 5 May.",
+        "The board gave one reason for its decision of May: the price rose.",
+        "Colour: red; Size: 4",
+        "Nothing of the kind.",
+    ]
+
+    found = labelled_rows(replace(events, contents=told), ROWS)
+
+    assert [(each.row, len(each.cells)) for each in found] == [(0, 3), (1, 1), (3, 2)]
+    assert found[0].rank < found[2].rank
 
 
 @pytest.mark.parametrize(
@@ -120,4 +181,4 @@ def test_names_are_counted_by_documents(events):
     ],
 )
 def test_large_numbers_are_shown_with_a_word_for_their_scale(number, language, shown):
-    assert readable_amount(Amount("x", "as written", number, "EUR", 0), language) == shown
+    assert readable_amount(Amount("x", "as written", number, "EUR", 0), Messages(language)) == shown

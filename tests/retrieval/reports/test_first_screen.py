@@ -1,134 +1,123 @@
-"""The first screen: what recurs in several documents, and who is in a long one."""
+"""The first screen of an overview: counts that agree with one another and with the tables, and no judgement."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from sag_retrieval.clusters.groups import Communities, on_one_level
+from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.reports.facts import Pile
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
 from sag_retrieval.topics.naming import name_communities
 from sag_retrieval.topics.topics import build_topics
 
 OPTIONS = ReportOptions(release="r1", cluster=ClusterOptions(method="topics"))
-TOLD = {
-    "en": (
-        "{who} stopped working at the quay in {where} during loading; the part cost {amount} euros.",
-        ("Heron winch", "Teal winch"),
-        ("Kielwick", "Ormsund", "Tarn Bay"),
-    ),
-    "zh": (
-        "{who}在{where}码头装货时停机，更换零件花费{amount}欧元。",
-        ("鹭式绞车", "凫式绞车"),
-        ("青石湾", "白沙镇", "鹤山港"),
-    ),
-}
 
 
-def failures(base, language):
-    """One event in each document: a winch that failed at a place, and what the part cost."""
-    sentence, winches, places = TOLD[language]
-    count = len(base.documents.titles)
-    carried = [(winches[row % 4 == 3], places[row % 3]) for row in range(count)]
-    values = [*winches, *places]
-    links = [(row, values.index(name)) for row, names in enumerate(carried) for name in names]
-    links = sorted([*links, *((row, len(values) + row) for row in range(count))])
-    return replace(
-        base,
-        event_ids=[f"e{row}" for row in range(count)],
-        contents=[sentence.format(who=who, where=where, amount=300 + row) for row, (who, where) in enumerate(carried)],
-        chunk=np.arange(count, dtype=np.int32),
-        spans=np.full((count, 2), -1, np.int32),
-        dates=[f"2024-{1 + row:02}-05" for row in range(count)],
-        keys=replace(
-            base.keys,
-            types=["product"] * 2 + ["place"] * 3 + ["money"] * count,
-            values=[*values, *(f"{300 + row} EUR" for row in range(count))],
-            is_text=np.arange(len(values) + count) < len(values),
-            numbers=[None] * len(values) + [300.0 + row for row in range(count)],
-            units=[None] * len(values) + ["EUR"] * count,
-        ),
-        links=replace(
-            base.links,
-            event=np.array([row for row, _ in links], np.int32),
-            key=np.array([key for _, key in links], np.int32),
-        ),
-        vectors=np.eye(count, dtype=np.float32),
-    )
+def number(text):
+    return int(text.replace(",", ""))
 
 
-def one_theme(events):
-    """All events as one theme."""
-    rows, ones = np.arange(len(events), dtype=np.int32), np.ones(len(events))
-    return Communities(communities=on_one_level(["g1"], [rows], ["Winches"], centrality=ones, weight=ones), quality=())
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_largest_topic_is_the_first_the_largest_everywhere_and_has_the_counts_of_the_tables(
+    towns, tmp_path, language
+):
+    events = towns(languages=("en", "zh"), months=8)
+    named = name_communities(events, build_communities(events)).communities
+
+    report = write_report(events, named, replace(OPTIONS, language=language), tmp_path)
+
+    page = report.page.read_text(encoding="utf-8")
+    rows = [row for row in pq.read_table(report.tables["report_communities"]).to_pylist() if row["rank"]]
+    sizes = [row["event_count"] for row in sorted(rows, key=lambda row: row["rank"])]
+    assert sizes == sorted(sizes, reverse=True)
+    title, size, _ = report.largest[0]
+    first = next(row for row in rows if row["rank"] == 1)
+    assert (title, size) == (first["title"], first["event_count"])
+    sentence = re.sub(r"<[^>]+>", "", re.search(r'<p class="headline">(.*?)</p>', page, re.DOTALL)[1])
+    counted = {
+        "en": rf"of {len(rows)} topics is “{re.escape(title)}”: {size} statements",
+        "zh": rf"{len(rows)} 个主题中最大的是“{re.escape(title)}”：\d+ 篇文档中的 {size} 条陈述",
+    }[language]
+    assert re.search(counted, sentence)
+    shown = [number(each) for each in re.findall(r"<dd>([\d,]+)</dd>", page)][:3]
+    assert shown == [report.counts[name] for name in ("documents", "events", "communities")]
+    unit = {"en": "statements", "zh": "条陈述"}[language]
+    articles = re.findall(rf'<p class="meta">([\d,]+) {unit}', page)
+    assert [number(each) for each in articles] == sizes
+    assert sum(sizes) + report.counts["single"] == report.counts["events"]
 
 
-def told(events, themes, tmp_path):
-    named = name_communities(events, themes).communities
-    return write_report(events, named, OPTIONS, tmp_path).markdown.read_text(encoding="utf-8")
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_overview_has_no_findings_and_says_that_nothing_was_judged(towns, tmp_path, language):
+    report = write_report(events := towns(languages=(language,)), build_communities(events), OPTIONS, tmp_path)
+
+    page = report.page.read_text(encoding="utf-8")
+    assert {"en": "<h1>Overview</h1>", "zh": "<h1>概览</h1>"}[language] in page
+    assert {"en": "nothing was judged", "zh": "未作任何评判"}[language] in page
+    assert report.findings == ()
+    assert not re.search("finding|highlight|要点", re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>", "", page))
 
 
-@pytest.mark.parametrize(
-    ("language", "other", "folders"),
-    [
-        (
-            "en",
-            "Heron winch was locked away for the night by 12 guards.",
-            "8 documents of January – August 2024 (most from “mail”: 4, “cranes”: 3, “winches”: 1) are above all about",
-        ),
-        (
-            "zh",
-            "鹭式绞车夜间关闭，由12人看守。",
-            "8 篇文档（2024年1月至8月）（多来自“mail”4 篇、“cranes”3 篇、“winches”1 篇）主要涉及",
-        ),
-    ],
-)
-def test_the_first_sentence_says_where_documents_lie(towns, tmp_path, language, other, folders):
-    events = failures(towns(languages=(language,), months=8), language)
-    contents = [text if row < 4 else other for row, text in enumerate(events.contents)]
+def test_folders_and_their_documents_sum_up_to_those_of_the_headline(towns, tmp_path):
+    events = towns(months=8)
     ids = [f"{folder}/{row}.txt" for row, folder in enumerate(["mail"] * 4 + ["cranes"] * 3 + ["winches"])]
-    events = replace(events, contents=contents, documents=replace(events.documents, document_ids=ids))
+    events = replace(events, documents=replace(events.documents, document_ids=ids))
 
-    assert folders in told(events, one_theme(events), tmp_path)
+    report = write_report(events, build_communities(events), OPTIONS, tmp_path)
+
+    told = report.markdown.read_text(encoding="utf-8")
+    assert told.split("\n\n")[1].startswith("8 documents in 3 folders; 48 statements were read from them.")
+    listed = re.findall(r"^\*\*(\w+)\*\* \((\d+) documents?, (\d+) statements\)", told, re.MULTILINE)
+    assert listed == [("cranes", "3", "18"), ("mail", "4", "24"), ("winches", "1", "6")]
+    rows = pq.read_table(report.tables["report_documents"]).to_pylist()
+    assert sum(row["documents"] for row in rows) == report.counts["documents"]
+    assert sum(row["event_count"] for row in rows) == report.counts["events"]
 
 
-def test_documents_are_about_the_largest_themes(towns, tmp_path):
-    events = failures(towns(months=8), "en")
-    plain = ["The winch stopped again while a ship was loaded.", "Nobody at the quay knew why the winch stood still."]
-    longer = " The harbour office hired two divers for the repair on the same day."
-    told_of = [
-        text + longer if row < 3 else f"{plain[row % 2][:-1]} at berth {row}."
-        for row, text in enumerate(events.contents)
+def test_what_was_not_read_is_listed_with_the_reason_where_the_report_is_about_everything(towns, tmp_path):
+    events = towns()
+    pile = Pile(unread=[("a/locked.pdf", "the file has a password")], silent=["b/empty.txt"])
+    told = [
+        write_report(events, build_communities(events), options, tmp_path, pile=pile).markdown.read_text("utf-8")
+        for options in (OPTIONS, replace(OPTIONS, scope="language = 'en'"))
     ]
-    events = replace(events, contents=told_of)
-    rows, ones = np.arange(8, dtype=np.int32), np.ones(8)
-    parts = on_one_level(["g1", "g2"], [rows[:3], rows[3:]], ["Costs", "Stops"], centrality=ones, weight=ones)
 
-    page = write_report(events, Communities(communities=parts, quality=()), OPTIONS, tmp_path).markdown.read_text(
-        "utf-8"
+    assert "- **a/locked.pdf**: the file has a password" in told[0]
+    assert "Read, but without a statement: b/empty.txt" in told[0]
+    assert "What was not read" not in told[1]
+
+
+def test_dates_ahead_are_told_from_the_end_of_the_period_else_the_newest_document_else_the_release(towns, tmp_path):
+    events = towns(months=6)
+    pile = Pile(dates=dict.fromkeys(["en-2024-01", "en-2024-02", "en-2024-03"], "2024-02-20"))
+    few = Pile(dates={"en-2024-01": "2024-02-20"})  # of six documents
+    options = replace(OPTIONS, released="2024-04-01")
+    cases = (
+        (replace(options, period="2023..2024-05"), pile, "Dates after 2024-05, the end of the period"),
+        (options, pile, "Dates after 2024-02-20, the newest date of a document"),
+        (options, few, "Dates after 2024-04-01, the date of the release"),
     )
 
-    assert "above all about “Stops” and “Costs”" in page
-    assert "The largest theme, “Stops”, rests on 5 events" in page
+    for number_of_case, (given, known, said) in enumerate(cases):
+        report = write_report(events, build_communities(events), given, tmp_path / str(number_of_case), pile=known)
+        assert said in report.markdown.read_text(encoding="utf-8")
 
 
-def test_of_a_long_document_the_first_screen_says_its_title_its_parts_and_who_is_in_them(towns, tmp_path):
+def test_of_a_long_document_the_first_screen_says_its_title_and_its_parts(towns, tmp_path):
     events = towns(months=9)
     count = len(events.chunks.chunk_ids)
     sections = [("The Bridge", "The Flood", "The Year After")[place * 3 // count] for place in range(count)]
     chunks = replace(events.chunks, document=np.zeros(count, np.int32), sections=sections)
     documents = replace(events.documents, document_ids=["d"], titles=["Tales of a Town"], languages=["en"])
-    contents = [text.replace("The bridge", "The Harbour Bridge") for text in events.contents]
-    types = ["place" if kind == "topic" else kind for kind in events.keys.types]
-    events = replace(
-        events, chunks=chunks, documents=documents, contents=contents, keys=replace(events.keys, types=types)
-    )
+    events = replace(events, chunks=chunks, documents=documents)
 
-    first = told(events, build_topics(events, OPTIONS.cluster), tmp_path).split("\n\n")[1]
+    report = write_report(events, build_topics(events, OPTIONS.cluster), OPTIONS, tmp_path)
 
-    assert first.startswith(
-        "“Tales of a Town” of January – September 2024 has 3 parts with a title, from “The Bridge” to “The Year After”."
-    )
-    assert "Named most: Harbour Bridge (18 events, in 3 of 3 parts)" in first
+    first = report.markdown.read_text(encoding="utf-8").split("\n\n")[1]
+    assert first.startswith("1 document; 54 statements were read from")
+    assert "“Tales of a Town” has 3 parts with a title, from “The Bridge” to “The Year After”." in first

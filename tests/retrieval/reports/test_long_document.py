@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.reports.compose import compose, render_markdown
+from sag_retrieval.reports.context import make_context
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.section import make_context
-from sag_retrieval.reports.sections.highlights import SECTION as HIGHLIGHTS
+from sag_retrieval.reports.render import compose, render_markdown
 from sag_retrieval.topics.topics import build_topics
 from tests.support.tale import tale
 
@@ -39,21 +38,14 @@ def context(events, **changes):
     return make_context(events, replace(communities, **changes), OPTIONS, None)
 
 
-def test_each_part_of_a_tale_is_summed_up_by_sentences_of_its_own_in_reading_order():
-    made = context(tale(parts(DEEDS)))
+def test_each_part_of_a_tale_is_told_by_a_sentence_of_its_own_in_reading_order():
+    made = context(tale(parts(SALES)))
     text = render_markdown(compose(made), made)
 
-    assert all(each.summary and list(each.typical) == sorted(each.typical) for each in made.ranking.communities)
-    assert "No sentence of this theme" not in text
-    assert "[^1]" in text
-
-
-def test_a_report_in_parts_has_one_finding_of_a_part_in_reading_order():
-    made = context(tale(parts(SALES)))
-
-    found = compose(made).of(HIGHLIGHTS)
-
-    assert [each.community.number for each in found.items] == [1, 2, 3]
+    assert [each.title for each in made.topics] == ["Dusk", "Night", "Dawn"]
+    assert all(each.central in each.members for each in made.topics)
+    assert "No sentence of it stands alone" not in text
+    assert "has 3 parts with a title, from “Dusk” to “Dawn”." in text
 
 
 def test_a_summary_that_a_model_wrote_stays():
@@ -62,12 +54,10 @@ def test_a_summary_that_a_model_wrote_stays():
     own = (CitedSentence("A model wrote it.", (events.event_ids[0],)),)
     made = context(events, communities=tuple(replace(each, summary=own) for each in communities))
 
-    assert {each.summary[0].text for each in made.ranking.communities} == {"A model wrote it."}
+    assert {each.summary[0].text for each in made.topics} == {"A model wrote it."}
 
 
-def test_parts_are_not_tied_and_the_method_speaks_of_parts():
+def test_the_method_speaks_of_parts():
     made = context(tale(parts(DEEDS)))
-    text = render_markdown(compose(made), made)
 
-    assert "Tied to" not in text
-    assert "lie in 3 themes, the parts of the text" in text
+    assert "lie in 3 topics, the parts of the text" in render_markdown(compose(made), made)

@@ -1,20 +1,12 @@
-"""The pages for readers with a screen reader, a keyboard, a phone, the dark, or paper; the map at any number of themes."""
+"""The pages for readers with a screen reader, a keyboard, a phone, the dark, or paper."""
 
-from functools import cache, partial
+from functools import partial
 
 import pytest
-
-from tests.support.planted import planted
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
 
 pytestmark = pytest.mark.browser
-
-
-@cache
-def themes_of(count):
-    """What makes a table of about so many themes."""
-    return lambda: planted(count * 12)[0]
 
 
 @pytest.fixture(scope="module")
@@ -55,59 +47,3 @@ def test_axe_would_have_found_a_fault(checked, written, news):
     page.evaluate("document.querySelector('#filter').removeAttribute('placeholder')")
 
     assert [name for name, _ in violations(page)] == ["label"]
-
-
-@pytest.mark.parametrize("themes", [10, 200])
-def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, written, themes):
-    page = visit(written(themes_of(themes), articles=200).page)
-
-    areas = page.locator(".map.wide .area")
-    shown = page.evaluate(
-        """() => [...document.querySelectorAll('.map.wide .area')].map((each) => {
-            const area = each.querySelector('rect').getBoundingClientRect();
-            const texts = [...each.querySelectorAll('text')];
-            return texts.every((text) => {
-                const box = text.getBoundingClientRect();
-                return parseFloat(getComputedStyle(text).fontSize) >= 14 && box.right <= area.right + 1 &&
-                    box.bottom <= area.bottom + 1 && !text.textContent.endsWith('…');
-            });
-        })"""
-    )
-    assert 1 < areas.count() <= 60
-    assert all(shown)
-    assert page.locator(".map.wide .area .label").count() >= areas.count()
-
-    areas.last.focus()
-    assert page.locator("#tip").is_visible()
-    page.keyboard.press("Enter")
-    number = areas.last.get_attribute("data-number")
-    assert page.evaluate("location.hash") == f"#c{number}"
-    assert page.locator(f"#c{number} .name").is_visible()
-    assert page.locator(f"#c{number} .summary").is_visible()
-    assert page.locator("article:has(> details.theme)").count() == max(0, page.locator("article").count() - 8)
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print")
-    assert (
-        page.locator("article:not([hidden]) .summary:visible").count() == page.locator("article:not([hidden])").count()
-    )
-
-
-def test_a_theme_chosen_on_the_map_is_shown_with_those_tied_to_it_until_all_are_asked_for(visit, written):
-    page = visit(written(themes_of(200), articles=200).page)
-    area = page.locator(".map.wide .area").last
-    number, tied = area.get_attribute("data-number"), area.get_attribute("data-tied") or ""
-    every = page.locator("main article[id^='c']")
-    count = every.count()
-
-    area.click()
-    shown = page.evaluate(
-        "[...document.querySelectorAll(\"main article[id^='c']:not([hidden])\")].map((each) => each.id)"
-    )
-
-    assert set(shown) == {f"c{each}" for each in (number, *tied.split())} & {
-        each.get_attribute("id") for each in every.all()
-    }
-    assert len(shown) < count
-    page.locator("#show-all").click()
-    assert page.locator("main article[id^='c']:not([hidden])").count() == count
-    assert page.locator("#show-all").is_hidden()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import QueryError
-from sag_retrieval.reports.periods import resolved_period
+from sag_retrieval.reports.scope import resolved_period
 
 DAYS = st.dates(min_value=date(1000, 1, 1))
 

@@ -16,9 +16,9 @@ from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.reports.citations import cut, most_similar, sentences
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.periods import period_of
-from sag_retrieval.reports.ranking import typical_events
+from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.report import write_report
+from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.tables import REPORT_SCHEMAS
 from sag_retrieval.topics.naming import name_communities
@@ -208,7 +208,7 @@ def test_a_first_report_says_that_there_is_nothing_to_compare_with(towns, tmp_pa
     _, page = written(towns(), tmp_path)
 
     assert "This is the first report: there is no earlier release to compare with." in page.text
-    assert "What is new" not in page.text
+    assert "What changed" not in page.text
 
 
 def test_a_second_report_says_what_is_new(towns, tmp_path):
@@ -217,7 +217,7 @@ def test_a_second_report_says_what_is_new(towns, tmp_path):
     report, page = written(towns(languages=("zh",), months=6), tmp_path / "second", previous)
 
     assert report.counts["new"] == 12
-    assert "与上一份报告相比新增 12 个事件" in page.text
+    assert "与版本 r0123 的报告相比新增 12 条陈述" in page.text
     assert "增长" in page.text
     assert pq.read_table(report.tables["report_changes"]).num_rows > 0
     new = pq.read_table(report.tables["report_events"]).filter(pq.read_table(report.tables["report_events"])["is_new"])
@@ -229,7 +229,7 @@ def test_a_second_report_names_the_documents_of_new_events_and_counts_the_gone(t
 
     _, page = written(towns(languages=("zh",), months=4, first_month=3), tmp_path / "second", previous)
 
-    told = "与版本 r0123 相比，新增 12 个事件，来自 2 篇文档：“News zh-2024-05”、“News zh-2024-06”；消失 12 个事件。"
+    told = "与版本 r0123 相比，新增 12 条陈述，来自 2 篇文档：“News zh-2024-05”、“News zh-2024-06”；消失 12 条陈述。"
     assert told in page.text
 
 
@@ -241,24 +241,21 @@ def test_communities_that_changed_without_new_events_come_after_the_others(towns
 
     _, page = written(events, tmp_path, previous, communities=communities)
 
-    assert "Since release r0122: no new events, but other communities." in page.text
+    assert "Since release r0122: no new statements, but other topics." in page.text
     proper = sum(len(each.members) >= 3 for each in communities.at(0))
-    assert f"Changed without new events: {proper + 1}" in page.text  # these have split off, and the old one is gone
+    assert f"Changed without new statements: {proper + 1}" in page.text  # these have split off, and the old one is gone
 
 
-def test_top_keys_are_names_and_findings_are_sentences_rather_than_rows_of_a_table(towns, tmp_path):
+def test_a_topic_is_told_by_a_sentence_rather_than_a_row_of_a_table(towns, tmp_path):
     events = towns()
     first = {int(each.members[0]) for each in build_communities(events).at(0)}
     rows = [f"{text} | 12 | x" if row in first else text for row, text in enumerate(events.contents)]
 
     report, page = written(replace(events, contents=rows), tmp_path)
 
-    keys = page.text[page.text.index('<section id="keys"') :].partition("</section>")[0]
-    stands_out = page.text[page.text.index('<section id="findings"') : page.text.index('<section id="map"')]
-    assert "River Flood" in keys
-    assert "2024-0" not in keys
-    assert report.counts["communities"] == len(first)
-    assert "| 12 |" not in stands_out
+    topics = page.text[page.text.index('<section id="topics"') :].partition("</section>")[0]
+    assert report.counts["communities"] == len(first) == topics.count("<article")
+    assert "| 12 |" not in topics
 
 
 def test_an_unchanged_release_says_so(towns, tmp_path):
@@ -277,29 +274,14 @@ def test_a_range_without_events_is_a_page_that_says_how_to_widen_it(towns, tmp_p
 
     report, page = written(events, tmp_path, options=options)
 
-    assert "The chosen range holds no events." in page.text
-    assert "There are 120 events before the range and 0 after it." in page.text
+    assert "The chosen range holds nothing." in page.text
+    assert "There are 120 statements before the range and 0 after it." in page.text
     assert "date &gt; &#39;2030&#39;" in page.text
     assert report.counts["events"] == 0
     assert report.markdown.read_text(encoding="utf-8").startswith("# Town news")
 
 
-def test_few_events_have_a_plain_list_instead_of_a_map(towns, tmp_path):
-    _, page = written(towns(months=1), tmp_path)
-
-    assert "so there is no map" in page.text
-    assert 'class="map' not in page.text
-    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
-
-
-def test_without_dates_a_sentence_stands_for_the_timeline(towns, tmp_path):
-    _, page = written(towns(dated=False), tmp_path)
-
-    assert "Fewer than 10 events have a date" in page.text
-    assert 'id="timeline-svg"' not in page.text
-
-
-def test_a_community_without_summary_is_told_by_its_typical_statements(towns, tmp_path):
+def test_a_topic_without_summary_is_told_by_its_central_statement(towns, tmp_path):
     events = towns()
     communities = name_communities(events, build_communities(events)).communities
     bare = replace(communities, communities=tuple(replace(each, summary=()) for each in communities))
@@ -308,15 +290,15 @@ def test_a_community_without_summary_is_told_by_its_typical_statements(towns, tm
 
     summaries = re.findall(r'<p class="summary">(.*?)</p>', page.text, re.DOTALL)
     assert len(summaries) == page.text.count("<article")
-    assert all('class="cite"' in summary for summary in summaries)
+    assert all(summary.count('class="cite"') == 1 for summary in summaries)
 
 
 def test_above_the_limits_the_page_says_what_is_not_listed(towns, tmp_path):
-    options = replace(OPTIONS, articles=3, full_articles=2, typical=2)
+    options = replace(OPTIONS, articles=3)
 
     report, page = written(towns(languages=("en", "zh"), months=12), tmp_path, options=options)
 
-    assert "smaller themes have no article here" in page.text
+    assert "smaller topics are only in" in page.text
     assert page.text.count("<article") == 3
     assert pq.read_table(report.tables["report_events"]).num_rows == 144
 
@@ -339,7 +321,7 @@ def test_the_markdown_twin_says_the_same_with_footnotes(towns, tmp_path):
     )
     assert used == defined
     assert report.headline in markdown
-    for heading in ("Findings", "Top keys", "Themes", "How this report was made"):
+    for heading in ("Topics", "What lies here", "How this page was made"):
         assert f"## {heading}" in markdown
         assert heading in page.text
 
@@ -360,32 +342,15 @@ def test_tables_have_the_columns_they_promise(towns, tmp_path):
         assert pq.read_schema(report.tables[name]).equals(schema)
 
 
-def test_typical_events_differ_and_come_in_time_order(towns):
+def test_the_central_statement_is_the_one_most_like_all_that_can_be_quoted(towns):
     events = towns(months=6)
-    events = replace(events, contents=[f"In Old Town {text[0].lower()}{text[1:]}" for text in events.contents])
-    largest = build_communities(events).at(0)[0]
+    told = ["It rose.", *["The council of Old Town sold 40 lamps in 2021."] * (len(events) - 1)]
+    alike = np.array([[1, 0]] * (len(events) - 1) + [[0, 1]], np.float32)
+    events = replace(events, contents=told, vectors=alike)
+    members = np.arange(len(events), dtype=np.int32)
 
-    apart = replace(events, vectors=np.eye(len(events), dtype=np.float32))
-
-    chosen = typical_events(apart, largest, 4)
-
-    assert len(typical_events(events, largest, 4)) == 2  # two sentences: the others say the same of other months
-    dates = [events.dates[row] for row in chosen.tolist()]
-    assert len(set(chosen.tolist())) == 4
-    assert dates == sorted(dates)
-    assert int(largest.members[0]) in chosen
-
-
-def test_what_documents_repeat_word_by_word_is_quoted_once(towns):
-    events = towns()
-    same = replace(
-        events,
-        contents=["The council of Old Town sold 40 lamps in 2021."] * len(events),
-        vectors=np.zeros((len(events), 2), np.float32),
-    )
-    group = build_communities(events, ReportOptions().cluster).communities[0]
-
-    assert len(typical_events(same, group, 6)) == 1
+    assert central_row(events, members) == 1  # row 0 is as near, but says nothing alone
+    assert central_row(events, members[:1]) == -1
 
 
 @pytest.mark.parametrize(
@@ -449,7 +414,7 @@ def test_the_most_similar_sentence_is_found(text, content, expected):
     assert text[start:end] == expected
 
 
-@pytest.mark.parametrize(("name", "value"), [("typical", 0), ("articles", 100_000), ("language", "fr")])
+@pytest.mark.parametrize(("name", "value"), [("articles", 0), ("articles", 100_000), ("language", "fr")])
 def test_a_report_option_out_of_bounds_is_refused(name, value):
     with pytest.raises(SettingsError, match=f"{name}=.*{value}.* must be"):
         ReportOptions(**{name: value})

@@ -15,8 +15,16 @@ from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.language.words import fold
 from sag_retrieval.models.protocols import Reply, Request, Usage
-from sag_retrieval.topics.distinctive import TitledGroup, contents_of, distinctive_keys, naming_keys
-from sag_retrieval.topics.naming import Described, DescribedSentence, known_names, name_communities
+from sag_retrieval.topics.naming import (
+    Described,
+    DescribedSentence,
+    TitledGroup,
+    contents_of,
+    distinctive_keys,
+    known_names,
+    name_communities,
+    naming_keys,
+)
 from sag_retrieval.topics.titler import TopicContents, by_terms, fits, shorten
 
 

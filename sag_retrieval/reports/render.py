@@ -1,5 +1,6 @@
 """Build the sections of a report, number its citations, and render it as HTML, Markdown and a preview."""
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,43 +9,35 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError
+from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError, select_autoescape
 from markupsafe import Markup
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
-from sag_retrieval.reports.section import ReportContext, ReportSection
-from sag_retrieval.reports.sections import SECTIONS
-from sag_retrieval.reports.sections.header import SECTION as HEADER
+from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.sections import SECTIONS, ReportSection, Sources
 from sag_retrieval.reports.theme_pages import ThemePage, theme_name
+from sag_retrieval.reports.wording import escaped
 
-T = TypeVar("T")
 _PACKAGE = "sag_retrieval.reports"
 _PREVIEW_BYTES = 1_990
 """Two kilobytes with the end of the last line."""
+_EMPTY_LINES: Final = re.compile(r"\n{3,}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """A finished report: the sections that it has, in reading order, with their numbered content."""
+    """A finished report: the numbered content of each section that it has, by name, in reading order."""
 
-    sections: tuple[tuple[ReportSection[Any], Any], ...]
+    parts: Mapping[str, Any]
     citations: Citations
     report_id: str
 
-    def of(self, section: ReportSection[T]) -> T | None:
-        """The content of a section; None where the report does not have it."""
-        return next((content for each, content in self.sections if each.name == section.name), None)
 
-    def __iter__(self) -> Iterator[tuple[ReportSection[Any], Any]]:
-        """The sections in reading order."""
-        return iter(self.sections)
-
-
-def compose(context: ReportContext, sections: Sequence[ReportSection[Any]] = SECTIONS) -> Content:
+def compose(context: ReportContext, sections: Sequence[ReportSection] = SECTIONS) -> Content:
     """The whole report.
 
     Source:
@@ -54,9 +47,7 @@ def compose(context: ReportContext, sections: Sequence[ReportSection[Any]] = SEC
     return number({each.name: each.build(context) for each in sections}, context, sections)
 
 
-def number(
-    built: Mapping[str, Any], context: ReportContext, sections: Sequence[ReportSection[Any]] = SECTIONS
-) -> Content:
+def number(built: Mapping[str, Any], context: ReportContext, sections: Sequence[ReportSection] = SECTIONS) -> Content:
     """The built sections with numbered citations; the order in which they were built does not matter.
 
     Args:
@@ -66,27 +57,24 @@ def number(
 
     """
     citations = Citations(context.events)
-    kept = [each for each in sections if built[each.name] is not None]
-    numbered = {each.name: number_statements(built[each.name], citations.cite) for each in kept}
-    sources = citations.sources()
-    for each in kept:
-        if each.with_sources:
-            numbered[each.name] = each.with_sources(numbered[each.name], sources)
-    return Content(tuple((each, numbered[each.name]) for each in kept), citations, _report_id(context))
-
-
-def _report_id(context: ReportContext) -> str:
+    parts = {
+        each.name: number_statements(built[each.name], citations.cite)
+        for each in sections
+        if built[each.name] is not None
+    }
+    if "sources" in parts:
+        parts["sources"] = Sources(citations.sources())
     options, previous = context.options, context.comparison.previous
     before = previous.release if previous else ""
-    return make_id("r", options.release, options.scope, options.period, options.cluster, options.title, before)
+    report_id = make_id("r", options.release, options.scope, options.period, options.cluster, options.title, before)
+    return Content(parts, citations, report_id)
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A section as HTML; `anchor` and `heading` are empty where it has no heading."""
+    """A section as HTML; `heading` is empty where it is only a sentence, or has no heading at all."""
 
     name: str
-    anchor: str
     heading: str
     html: Markup
     is_folded: bool
@@ -115,53 +103,63 @@ def render_page(content: Content, context: ReportContext) -> str:
     Everything that comes from data is escaped. The page's policy allows one style and one script, by their
     hashes, and no address at all: markup or scripts in a title have no effect.
     """
-    folder = context.options.template
-    style, script, header = _asset("style.css", folder), _asset("script.js", folder), content.of(HEADER)
-    page = _environment(folder).get_template("page.html.j2")
-    text = page.render(
-        title=header.title if header else "",
-        t=context.messages(),
-        top=_drawn(content, context, "top"),
-        main=_drawn(content, context, "main"),
-        has_events=len(context.events) > 0,
-        style=Markup(style),  # noqa: S704  our own file
+    script = _asset("script.js", context.options.template)
+    return _whole_page(
+        "page.html.j2",
+        content,
+        context,
         script=Markup(script),  # noqa: S704  our own file
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'",
+        policy=f"script-src {_hash(script)}; ",
+        top=_drawn(content, context, is_top=True),
+        main=_drawn(content, context, is_top=False),
+        has_events=len(context.events) > 0,
     )
-    return text.rstrip()
 
 
 def render_theme(page: ThemePage, content: Content, context: ReportContext) -> str:
-    """The page of a theme: all of its events."""
+    """The page of a topic: all of its events."""
+    return _whole_page("theme.html.j2", content, context, page=page, policy="")
+
+
+def _whole_page(name: str, content: Content, context: ReportContext, *, policy: str, **given: Any) -> str:  # noqa: ANN401  what a template reads
     folder = context.options.template
-    style, header = _asset("style.css", folder), content.of(HEADER)
-    return (
+    style = _asset("style.css", folder)
+    rendered = (
         _environment(folder)
-        .get_template("theme.html.j2")
+        .get_template(name)
         .render(
-            page=page,
-            title=header.title if header else "",
-            t=context.messages(),
+            title=content.parts["header"].title,
+            t=context.messages,
             style=Markup(style),  # noqa: S704  our own file
-            policy=f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'",
+            policy=f"default-src 'none'; style-src {_hash(style)}; {policy}base-uri 'none'; form-action 'none'",
+            **given,
         )
-        .rstrip()
     )
+    return rendered.rstrip()
 
 
-def _drawn(content: Content, context: ReportContext, place: str) -> list[_Drawn]:
+def _drawn(content: Content, context: ReportContext, *, is_top: bool) -> list[_Drawn]:
     found = []
-    for section, own in content:
-        if section.place == place:
-            messages = context.messages(section.wording)
-            template = _environment(context.options.template).get_template(f"sections/{section.name}.html.j2")
-            html = Markup(template.render(content=own, t=messages))  # noqa: S704  its template escapes
+    for section in SECTIONS:
+        if section.name in content.parts and section.is_top == is_top:
+            html = _rendered(f"sections/{section.name}.html.j2", content, section.name, context)
             if html.strip():  # a heading alone is no section
-                anchor = section.anchor if section.needs_heading(own) else ""
-                heading = messages.heading if anchor else ""
-                found.append(_Drawn(section.name, anchor, heading, html, section.is_folded))
+                heading = _heading(section, content, context)
+                found.append(_Drawn(section.name, heading, Markup(html), section.is_folded))  # noqa: S704  its template escapes
     return found
+
+
+def _heading(section: ReportSection, content: Content, context: ReportContext) -> str:
+    """The heading; none at the top, and none for changes that are only a sentence."""
+    has_list = getattr(content.parts[section.name], "is_list", True)
+    return "" if section.is_top or not has_list else context.messages[f"heading_{section.name}"]
+
+
+def _rendered(template: str, content: Content, name: str, context: ReportContext) -> str:
+    environment = _environment(context.options.template)
+    return environment.get_template(template).render(
+        content=content.parts[name], t=context.messages, is_overview=context.is_overview
+    )
 
 
 def _environment(folder: str) -> Environment:
@@ -177,7 +175,7 @@ def _usual_environment() -> Environment:
 def _new_environment(folder: str) -> Environment:
     environment = Environment(
         loader=FunctionLoader(partial(_asset, folder=folder)),
-        autoescape=True,
+        autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -185,6 +183,7 @@ def _new_environment(folder: str) -> Environment:
     )
     environment.filters["thousands"] = lambda count: f"{count:,}"
     environment.filters["theme_name"] = theme_name
+    environment.filters["md"] = escaped
     return environment
 
 
@@ -205,22 +204,24 @@ def _hash(text: str) -> str:
 
 def render_markdown(content: Content, context: ReportContext) -> str:
     """The report as GitHub-flavoured Markdown: same wording, tables instead of pictures, footnotes last."""
-    return "\n".join(line.rstrip() for line in _lines(content, context)).rstrip() + "\n"
-
-
-def _lines(content: Content, context: ReportContext) -> Iterator[str]:
-    for section, own in sorted(content, key=lambda each: each[0].is_footnotes):
-        lines = section.markdown(own, context.messages(section.wording))
-        needs_heading = section.needs_heading(own)
-        yield from (line for line in lines if needs_heading or not line.startswith("#"))
+    parts = []
+    for section in sorted(SECTIONS, key=lambda each: each.name == "sources"):
+        if section.name in content.parts:
+            told = _rendered(f"sections/{section.name}.md.j2", content, section.name, context).strip("\n")
+            heading = _heading(section, content, context)
+            has_heading = heading and told and section.name != "sources"
+            parts += [f"## {heading}" if has_heading else "", told]
+    lines = (line.rstrip() for part in filter(None, parts) for line in (*part.split("\n"), ""))
+    return _EMPTY_LINES.sub("\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
 def render_preview(content: Content, context: ReportContext) -> str:
-    """Key figures, highlights and changes as Markdown of at most 2,000 bytes, cut after a whole line."""
+    """Figures, findings, the largest topics and changes as Markdown of at most 2,000 bytes, cut after a whole line."""
+    environment = _environment(context.options.template)
+    told = environment.get_template("preview.md.j2").render(parts=content.parts, t=context.messages)
     text = ""
-    for section, own in content:
-        for line in section.preview(own, context.messages(section.wording)):
-            if len((text + line).encode()) > _PREVIEW_BYTES:
-                return text
-            text += line + "\n"
+    for line in _EMPTY_LINES.sub("\n\n", told).strip("\n").split("\n"):
+        if len((text + line).encode()) > _PREVIEW_BYTES:
+            return text
+        text += line + "\n"
     return text

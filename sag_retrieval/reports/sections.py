@@ -1,0 +1,496 @@
+"""The sections of a report, each a builder here and two templates, `sections/<name>.html.j2` and `.md.j2`.
+
+A builder gives plain values and statements without numbers: citations are numbered after all sections are built, in
+whatever order that was. A section is added by its builder, its templates, its messages (`heading_<name>` is its
+heading), and an entry in `SECTIONS`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.language.cleaning import clean
+from sag_retrieval.reports.changes import build_changes
+from sag_retrieval.reports.citations import CitedSource, Statement
+from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.facts import (
+    FileEntry,
+    classed_tables,
+    dates_ahead,
+    folders_of,
+    labelled_rows,
+    largest_amounts,
+    names_together,
+    readable_amount,
+)
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.ranking import RankedTopic, central_row
+from sag_retrieval.reports.scope import period_of
+from sag_retrieval.reports.theme_pages import theme_file
+from sag_retrieval.reports.timeline import WIDTHS, TimelinePicture, draw_timeline, make_timeline
+
+_LINES: Final = 40
+"""Documents on the page: a reader's minute. The tables have all."""
+_FEWEST_LINES: Final = 2
+"""Of each folder."""
+_COLUMNS: Final = 6
+_AMOUNTS, _FEWEST_AMOUNTS = 8, 3
+_NAMES: Final = 8
+_AHEAD: Final = 8
+_DATED: Final = 0.5
+"""Share of documents with a date from which on the newest of them tells how old the pile is."""
+_TABLES, _ROWS = 6, 4
+_UNREAD: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSection:
+    """One section: its name, its builder (None where the report does not have it), and where it stands."""
+
+    name: str
+    build: Callable[[ReportContext], Any]
+    is_top: bool = False
+    """Whether it is above the contents."""
+    is_folded: bool = False
+    """Whether the page shows the heading alone until a reader opens it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Title, sentences and figures; `command` widens a range that holds nothing."""
+
+    kind: str
+    title: str
+    sentences: tuple[Statement, ...]
+    figures: tuple[tuple[str, str], ...] = ()
+    command: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The first sentence."""
+        return self.sentences[0].text
+
+
+def build_header(context: ReportContext) -> Header:
+    """What the pile is, counted; with a model, its summary."""
+    t, options = context.messages, context.options
+    kind = t.overview if context.is_overview else t.report
+    title = clean(options.title) or kind
+    if not len(context.events):
+        told, command = _nothing(context)
+        return Header(kind, title, tuple(map(Statement, told)), command=command)
+    summary = tuple(context.cited(each.text, each.event_ids, kind) for each in context.written.summary)
+    counts = context.counts
+    figures = (
+        (t.documents, f"{counts['documents']:,}"),
+        (t.statements, f"{counts['events']:,}"),
+        (t.topics, f"{counts['communities']:,}"),
+        (t.new, f"{counts['new']:,}" if context.comparison.previous else "–"),
+        (t.period, period_of(context.events, np.arange(len(context.events), dtype=np.int32), context.language) or "–"),
+    )
+    return Header(kind, title, summary or tuple(map(Statement, _counted(context))), figures)
+
+
+def _nothing(context: ReportContext) -> tuple[list[str], str]:
+    t, options = context.messages, context.options
+    if options.since:
+        return [t.no_events, t.range_nothing_new.format(release=options.since)], "sag ingest"
+    around = t.range_around.format(before=f"{options.events_before:,}", after=f"{options.events_after:,}")
+    return [t.no_events, around], "sag report" if options.scope or options.period else "sag ingest"
+
+
+def _counted(context: ReportContext) -> Iterator[str]:
+    """Documents, folders and statements; the largest topic, or the parts of a text; what is new."""
+    t, counts, topics = context.messages, context.counts, context.topics
+    folders = len(folders_of(context.events, context.pile))
+    yield t.holds.format(
+        documents=t.counted("document_count", counts["documents"]),
+        folders=t.in_folders.format(count=folders) if folders > 1 else "",
+        statements=t.counted("statement_count", counts["events"]),
+    )
+    if not topics:
+        yield t.no_topics
+    elif context.communities.is_ordered and counts["documents"] == 1:
+        title, first, last = (
+            t.quoted.format(title=each)
+            for each in (
+                clean(context.events.documents.titles[int(context.events.document[0])]),
+                topics[0].title,
+                topics[-1].title,
+            )
+        )
+        yield t.parts.format(title=title, count=len(topics), first=first, last=last)
+    else:
+        largest = max(topics, key=lambda each: (each.size, -each.number))
+        yield t["largest" if counts["communities"] > 1 else "largest_one"].format(
+            topics=t.counted("topic_count", counts["communities"]),
+            title=t.quoted.format(title=largest.title),
+            statements=t.counted("statement_count", largest.size),
+            documents=t.counted("document_count", largest.documents),
+        )
+    if context.comparison.previous and counts["new"]:
+        new = t.counted("statement_count", counts["new"])
+        yield t.since_last.format(new=new, release=context.comparison.previous.release)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    """A finding that a model wrote, with its topic on the first page, its importance from 0 to 10, and why."""
+
+    statement: Statement
+    importance: int
+    reason: str
+    topic: RankedTopic | None = None
+
+
+def build_findings(context: ReportContext) -> tuple[ShownFinding, ...] | None:
+    """The findings of a model over all topics; None without a model."""
+    by_id = {each.community_id: each for each in context.topics}
+    place = context.messages.heading_findings
+    return (
+        tuple(
+            ShownFinding(
+                context.cited(each.text, each.event_ids, place), each.importance, each.reason, by_id[each.community_id]
+            )
+            for each in context.written.findings
+            if each.community_id in by_id
+        )
+        or None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Article:
+    """A topic: its summary and findings where a model wrote them, else its most central statement."""
+
+    topic: RankedTopic
+    page: str
+    """File of the linked page with all of its events."""
+    told: tuple[Statement, ...]
+    findings: tuple[ShownFinding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """The topics in their order, and what is left out."""
+
+    articles: tuple[Article, ...]
+    further: int
+    """Topics beyond those on the page."""
+    single: int
+    """Events without a topic."""
+
+
+def build_topics_section(context: ReportContext) -> Topics | None:
+    """An article for each topic on the page; None where there is none."""
+    if not context.topics:
+        return None
+    return Topics(
+        articles=tuple(_article(context, each) for each in context.topics),
+        further=context.counts["communities"] - len(context.topics),
+        single=context.counts["single"],
+    )
+
+
+def _article(context: ReportContext, topic: RankedTopic) -> Article:
+    place = str(topic.number)
+    written = context.written.themes.get(topic.community_id)
+    told = tuple(context.cited(each.text, each.event_ids, place) for each in topic.summary)
+    central = (context.statement(topic.central, place),) if topic.central >= 0 else ()
+    return Article(
+        topic=topic,
+        page=theme_file(topic),
+        told=told or central,
+        findings=tuple(
+            ShownFinding(context.cited(each.text, each.event_ids, place), each.importance, each.reason)
+            for each in (written.findings if written else ())
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentLine:
+    """A document: its name and title, kind, date, count of entries, and its central statement or its columns."""
+
+    name: str
+    title: str
+    kind: str
+    date: str
+    entries: int
+    statement: Statement | None
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder with its counts, and its first documents; `left` counts those not shown."""
+
+    name: str
+    documents: int
+    statements: int
+    lines: tuple[DocumentLine, ...]
+    left: int
+
+
+def build_documents(context: ReportContext) -> tuple[Folder, ...] | None:
+    """The folders, each with its newest documents."""
+    if not len(context.events):
+        return None
+    folders = folders_of(context.events, context.pile)
+    most = max(_FEWEST_LINES, _LINES // len(folders)) if sum(map(len, folders.values())) > _LINES else _LINES
+    return tuple(
+        Folder(
+            name=name,
+            documents=sum(each.documents for each in entries),
+            statements=sum(len(each.rows) for each in entries),
+            lines=tuple(_line(context, each) for each in entries[:most]),
+            left=sum(each.documents for each in entries[most:]),
+        )
+        for name, entries in folders.items()
+    )
+
+
+def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
+    row = central_row(context.events, entry.rows)
+    place = clean(entry.title or entry.name) or context.messages.heading_documents
+    columns = (cell.column for each in labelled_rows(context.events, entry.rows) for cell in each.cells)
+    return DocumentLine(
+        name=clean(entry.name),
+        title=clean(entry.title),
+        kind=entry.kind,
+        date=entry.date,
+        entries=entry.documents if entry.documents > 1 else 0,
+        statement=context.statement(row, place, "") if row >= 0 else None,
+        columns=tuple(dict.fromkeys(columns))[:_COLUMNS] if row < 0 else (),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledTable:
+    """Rows of a document with a decision, risk, action or deadline in them; `count` with those not shown."""
+
+    title: str
+    file: str
+    rows: tuple[tuple[Statement, tuple[tuple[str, str], ...]], ...]
+    count: int
+
+
+def build_rows(context: ReportContext) -> tuple[LabelledTable, ...] | None:
+    """The rows of the documents that have most of them."""
+    tables, documents = [], context.events.documents
+    for document, rows in classed_tables(context.events)[:_TABLES]:
+        title, file = (clean(each[document]) for each in (documents.titles, documents.document_ids))
+        shown = sorted(sorted(rows, key=lambda each: (each.rank, each.row))[:_ROWS], key=lambda each: each.row)
+        told = tuple((context.statement(each.row, title, ""), tuple(cell[:2] for cell in each.cells)) for each in shown)
+        tables.append(LabelledTable(title=title, file=file, rows=told, count=len(rows)))
+    return tuple(tables) or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dates:
+    """Statements about dates after a reference, and the timeline for wide and narrow screens."""
+
+    reference: str
+    ahead: tuple[Statement, ...]
+    left: int
+    pictures: tuple[TimelinePicture, ...]
+    source: str
+    undated: int
+
+
+def build_dates(context: ReportContext) -> Dates | None:
+    """None where no date is ahead and there are too few for a picture."""
+    t, events = context.messages, context.events
+    reference, told = _reference(context)
+    found = dates_ahead(events, reference) if reference else []
+    timeline = make_timeline(events.dates)
+    drawn = [draw_timeline(timeline, width, t) for width in WIDTHS] if timeline else []
+    pictures = tuple(each for each in drawn if each)
+    if not found and not pictures:
+        return None
+    dated = np.array([date is not None for date in events.dates], np.bool_)
+    return Dates(
+        reference=t.ahead.format(reference=told),
+        ahead=tuple(context.statement(row, t.heading_dates, date) for date, row in found[:_AHEAD]),
+        left=max(0, len(found) - _AHEAD),
+        pictures=pictures,
+        source=t.timeline_source.format(
+            statements=t.counted("statement_count", sum(each.count for each in timeline.columns) if timeline else 0),
+            documents=t.counted("document_count", len(np.unique(events.document[dated]))),
+        ),
+        undated=timeline.undated if timeline else len(events),
+    )
+
+
+def _reference(context: ReportContext) -> tuple[str, str]:
+    """What dates are ahead of, never the clock: the end of the period, else the newest document, else the release."""
+    t, options = context.messages, context.options
+    shown = {context.events.documents.document_ids[row] for row in set(context.events.document.tolist())}
+    dated = [date for name, date in context.pile.dates.items() if name in shown]
+    newest = max(dated, default="") if len(dated) >= _DATED * len(shown) else ""
+    for name, date in (
+        ("ahead_period", options.period.partition("..")[2]),
+        ("ahead_document", newest),
+        ("ahead_release", options.released),
+    ):
+        if date:
+            return date, t[name].format(date=date)
+    return "", ""
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Amounts in one unit, the largest first: who, how much, and the statement."""
+
+    unit: str
+    rows: tuple[tuple[str, str, Statement], ...]
+
+
+def build_amounts(context: ReportContext) -> Amounts | None:
+    """None where fewer than three names have an amount in one unit: fewer are no comparison."""
+    found = largest_amounts(context.events, _AMOUNTS)
+    if len(found) < _FEWEST_AMOUNTS or not found[0].unit:
+        return None
+    place = context.messages.heading_amounts
+    rows = ((each.who, readable_amount(each, context.messages), context.statement(each.row, place)) for each in found)
+    return Amounts(found[0].unit, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class NameLine:
+    """A name: its type in words, its documents, the names together with it, and a statement that begins with it."""
+
+    name: str
+    type: str
+    documents: int
+    together: tuple[tuple[str, int], ...]
+    statement: Statement | None
+
+
+def build_names(context: ReportContext) -> tuple[NameLine, ...] | None:
+    """The names in most documents; None where there are none."""
+    keys, t = context.events.keys, context.messages
+    found = names_together(context.events, context.keys.is_name, _NAMES)
+    return (
+        tuple(
+            NameLine(
+                keys.values[each.key],
+                t.key_type(keys.types[each.key], keys.schema),
+                each.documents,
+                each.together,
+                context.statement(each.row, t.heading_names) if each.row >= 0 else None,
+            )
+            for each in found
+        )
+        or None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """Skipped files with the error, documents without a statement, and how many more of each there are."""
+
+    files: tuple[tuple[str, str], ...]
+    more_files: int
+    silent: tuple[str, ...]
+    more_silent: int
+
+
+def build_unread(context: ReportContext) -> NotRead | None:
+    """What the page cannot speak of; None where all was read, or the report is about a part."""
+    pile, options = context.pile, context.options
+    if options.scope or options.period or options.since or not (pile.unread or pile.silent):
+        return None
+    files = tuple((clean(place), clean(reason)) for place, reason in pile.unread[:_UNREAD])
+    silent = tuple(clean(each) for each in pile.silent[:_UNREAD])
+    return NotRead(files, len(pile.unread) - len(files), silent, len(pile.silent) - len(silent))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The cited passages by number; none until all citations are numbered."""
+
+    passages: tuple[CitedSource, ...] = ()
+
+
+def build_sources(context: ReportContext) -> Sources | None:
+    """An empty list, filled when all citations have numbers; None where there are no events."""
+    return Sources() if len(context.events) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How the page was made in a few sentences, and name and text of each fact."""
+
+    method: str
+    facts: tuple[tuple[str, str], ...]
+
+
+def build_made(context: ReportContext) -> Provenance:
+    """How events became this page, and the facts that have a text."""
+    t, options, communities = context.messages, context.options, context.communities
+    previous = context.comparison.previous
+    found = {
+        "release": options.release,
+        "released": options.released,
+        "previous": previous.release if previous else "",
+        "scope": " · ".join(filter(None, (options.scope or t.everything, options.period))),
+        "method": _grouping(options.cluster),
+        "models": options.models,
+        "quality": " · ".join(
+            t.quality_of.format(modularity=each.modularity, coverage=each.coverage) for each in communities.quality
+        ),
+        "written": t.comma.join(_written(context)),
+        "unsupported": _unsupported(context),
+    }
+    by_rules = "by_parts" if communities.is_ordered else "by_rules"
+    method = t[by_rules if context.is_overview else "by_model"].format(
+        statements=t.counted("statement_count", context.counts["events"]),
+        documents=t.counted("document_count", context.counts["documents"]),
+        topics=t.counted("topic_count", context.counts["communities"]),
+    )
+    return Provenance(method, tuple((t[name], text) for name, text in found.items() if text))
+
+
+def _grouping(options: ClusterOptions) -> str:
+    """The method, and every option of it that is not the default."""
+    usual = asdict(ReportOptions().cluster)
+    chosen = {name: value for name, value in asdict(options).items() if value != usual[name] and name != "method"}
+    return " · ".join([options.method, *(f"{name} {value}" for name, value in chosen.items())])
+
+
+def _written(context: ReportContext) -> Iterator[str]:
+    """What a model wrote; nothing where none was asked."""
+    written, t = context.written, context.messages
+    asked = written.plan.themes + written.plan.left_out
+    if asked:
+        yield t.themes_written.format(written=len(written.themes), asked=asked)
+    if written.findings or written.summary:
+        yield t.and_report
+
+
+def _unsupported(context: ReportContext) -> str:
+    """How much was left out, by reason; the table has each text."""
+    t = context.messages
+    counted = [f"{t[f'reason_{name}']} {count}" for name, count in context.written.reasons.items()]
+    return f"{t.comma.join(counted)} (report_left_out.parquet)" if counted else ""
+
+
+SECTIONS: Final[Sequence[ReportSection]] = (
+    ReportSection(name="header", build=build_header, is_top=True),
+    ReportSection(name="findings", build=build_findings),
+    ReportSection(name="changes", build=build_changes),
+    ReportSection(name="rows", build=build_rows),
+    ReportSection(name="topics", build=build_topics_section),
+    ReportSection(name="dates", build=build_dates),
+    ReportSection(name="amounts", build=build_amounts),
+    ReportSection(name="names", build=build_names),
+    ReportSection(name="documents", build=build_documents),
+    ReportSection(name="unread", build=build_unread),
+    ReportSection(name="sources", build=build_sources, is_folded=True),
+    ReportSection(name="made", build=build_made),
+)
+"""The sections in reading order: citations are numbered in this order."""

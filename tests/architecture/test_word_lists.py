@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import word_lists
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval.language.words import is_cjk
@@ -41,8 +41,8 @@ def test_every_listed_word_is_under_a_header_that_says_why_it_is_general(languag
     headers = [line for line in lines if line.startswith("[")]
     assert lines[0].startswith("[")
     assert all(map(HEADER.match, headers)), [line for line in headers if not HEADER.match(line)]
-    assert [HEADER.match(line)[1] for line in headers] == list(read_words(language))
-    assert all(read_words(language).values())
+    assert [HEADER.match(line)[1] for line in headers] == list(word_lists(language))
+    assert all(word_lists(language).values())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -69,8 +69,8 @@ def demo_names():
     with (ROOT / "data/documents/firms-and-people.csv").open(encoding="utf-8") as table:
         cells = {part for row in csv.reader(table) for cell in row for part in (cell, *cell.split(" "))}
     found |= {cell for cell in cells if is_cjk(cell)}
-    known = {name for language in LANGUAGES for name in read_words(language)["KNOWN_PLACES"]}
-    known |= read_words("en")["PEOPLES"]
+    known = {name for language in LANGUAGES for name in word_lists(language)["KNOWN_PLACES"]}
+    known |= word_lists("en")["PEOPLES"]
     return frozenset(name for name in found - HEADINGS if name.casefold() not in known)
 
 
@@ -111,7 +111,7 @@ def test_no_name_of_the_demo_stands_in_the_packages():
 
 
 def test_no_name_of_the_demo_is_a_listed_word():
-    listed = {word for language in LANGUAGES for words in read_words(language).values() for word in words}
+    listed = {word for language in LANGUAGES for words in word_lists(language).values() for word in words}
 
     assert {name for name in demo_names() if name.casefold() in listed} == set()
 
@@ -140,8 +140,8 @@ def texts():
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the evaluation data is not beside the project")
 def test_no_listed_word_is_a_name_in_one_collection_alone():
     sets, small, capital = defaultdict(set), set(), set()
-    words = {word for language in LANGUAGES for listed in read_words(language).values() for word in listed}
-    chinese = sorted(word for word in read_words("zh")["KNOWN_PLACES"])
+    words = {word for language in LANGUAGES for listed in word_lists(language).values() for word in listed}
+    chinese = sorted(word for word in word_lists("zh")["KNOWN_PLACES"])
     for name, text in texts():
         found = set(re.findall(r"[A-Za-z]+(?:-[a-z]+)?", text))
         pairs = set(re.findall(r"(?=\b([A-Za-z]+ [A-Za-z]+)\b)", text))

@@ -13,7 +13,7 @@ from sag_pipeline.extract.rules.names import ALIASED, NameIndex, aliases, longes
 from sag_pipeline.extract.rules.own_names import own_names
 from sag_pipeline.extract.rules.recogniser import RULES, recognised
 from sag_pipeline.extract.rules.tables import amounts_of_columns
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import word_lists
 from sag_retrieval.core.key_schema import KeyTypes
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
 from sag_retrieval.language.dates import DATE, dates, with_year
@@ -37,7 +37,7 @@ _FORECAST = re.compile(
 )
 
 TOPIC = "topic"
-_FORM_WORDS = read_words("en")["FORM_WORDS"]
+_FORM_WORDS = word_lists("en")["FORM_WORDS"]
 _LEAST_USES = 2
 _BEGINNING = 12
 _LONGEST_PRONOUN = 4

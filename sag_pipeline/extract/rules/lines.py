@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sag_pipeline.extract.rules.headings import headings_of
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import word_lists
 from sag_retrieval.language.layout import Line, LineKind, logical_lines, trimmed
 from sag_retrieval.language.words import STOP_WORDS, fold, words
 
-_EN, _ZH = read_words("en"), read_words("zh")
+_EN, _ZH = word_lists("en"), word_lists("zh")
 _SPEAKER = re.compile(
     r"(?:[\[(]?\d[\d/.:, T-]{4,24}(?:[AaPp]\.?[Mm]\.?)?[\])]?[ \t]{0,2}[-–]?[ \t]{0,2})?[*_]{0,2}"
     r"(?P<name>[^\W\d_a-z][^\W\d_]{0,19}(?:[ .'’_-]{1,2}[^\W_]{1,19}){0,3})[*_]{0,2}[ ]?[:：][*_]{0,2}[ \t]{0,2}(?=\S)"

@@ -6,11 +6,11 @@ from typing import Final
 
 from babel import Locale
 
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import word_lists
 from sag_retrieval.language.words import fold
 
 PERSON, ORGANISATION, PLACE, PRODUCT, WORK, ENTITY = "person", "organisation", "place", "product", "work", "entity"
-_WORDS = read_words("en")
+_WORDS = word_lists("en")
 _NO_TERRITORIES = frozenset({"EU", "EZ", "QO", "UN", "ZZ"})
 """Codes of the locale data for unions and for what is unknown."""
 KNOWN_PLACES = _WORDS["KNOWN_PLACES"] | frozenset(
@@ -37,7 +37,7 @@ _PINYIN = re.compile(
 
 _PERSON_BEHIND = re.compile(
     rf"\s(?:(?:also|later|then|has|had|have)\s)?(?:{'|'.join(sorted(_WORDS['PERSON_VERBS']))})\b"
-    rf"|\s?(?:{'|'.join(sorted(word for word in read_words('zh')['AFTER_NAME'] if len(word) > 1))}|先生|女士|[说看称])"
+    rf"|\s?(?:{'|'.join(sorted(word for word in word_lists('zh')['AFTER_NAME'] if len(word) > 1))}|先生|女士|[说看称])"
 )
 """What is said of persons alone, behind a name."""
 _PERSON_LABEL = re.compile(

@@ -22,9 +22,9 @@ from sag_pipeline.extract.rules.name_types import (
     name_type,
     type_in_context,
 )
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import word_lists
 
-_WORDS = read_words("en")
+_WORDS = word_lists("en")
 _FIRST_NAMES = _WORDS["FIRST_NAMES"]
 LINKS = ("of", "for", "the", "&", "de", "van", "du", "des", "v.", "vs.")
 """Words between capitalised ones that no name begins or ends with."""

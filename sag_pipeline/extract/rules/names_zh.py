@@ -9,10 +9,10 @@ import rjieba
 
 from sag_pipeline.extract.places import Places
 from sag_pipeline.extract.rules.name_types import ENTITY, ORGANISATION, PERSON, PLACE, PRODUCT, WORK, name_type
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import word_lists
 from sag_retrieval.language.mentions import Mention
 
-_WORDS = read_words("zh")
+_WORDS = word_lists("zh")
 HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 """Chinese characters, as ranges for a character class."""
 _FUNCTION_CHARACTERS = (

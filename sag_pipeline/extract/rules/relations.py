@@ -9,7 +9,7 @@ from typing import Final
 import rjieba
 
 from sag_pipeline.extract.rules.keys import TOPIC
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import word_lists
 from sag_pipeline.extract.triples import (
     ACTION_TYPES,
     SUBJECT_TYPES,
@@ -50,7 +50,7 @@ _CLASSES: Final = {
 }
 """Closed classes of words: what they do between two names."""
 _CLASS: Final = {word: name for name, listed in _CLASSES.items() for word in listed.split()}
-_ROLES: Final = read_words("en")["ROLES"]
+_ROLES: Final = word_lists("en")["ROLES"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import word_lists
 from sag_retrieval.language.mentions import Mention
 from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.sentences import one_line
 
-_EMPTY = read_words("en")["EMPTY_CELLS"]
+_EMPTY = word_lists("en")["EMPTY_CELLS"]
 _UNNAMED = re.compile(r"(?:unnamed(?::[_ ]?\d+)*(?:_level_\d+)?|column ?\d+|[-–—_.\s]*)", re.IGNORECASE)
 _BORDER = re.compile(r"(?<!\\)\|")
 _NUMBER = re.compile(r"[-+−(]?\d[\d,. ]*\)?%?")

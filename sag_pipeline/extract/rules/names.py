@@ -23,14 +23,12 @@ from sag_pipeline.extract.rules.names_ja import japanese_firms, japanese_names
 from sag_pipeline.extract.rules.names_latin import latin_names
 from sag_pipeline.extract.rules.names_ru import russian_names
 from sag_pipeline.extract.rules.names_zh import chinese_names
-from sag_retrieval.language.data import source_of_all
+from sag_retrieval.language.data import patterns, source_of_all
 from sag_retrieval.language.layout import Line, LineKind, logical_lines
 from sag_retrieval.language.mentions import Mention
 from sag_retrieval.language.sentences import one_line, spans_of
 from sag_retrieval.language.words import is_cjk
 
-_CELL = re.compile(r"(?<!\\)\|")
-_LABEL = re.compile(r"[^:：|]{1,40}[:：]\s*\Z")
 _LEAST_SHARE = 0.1
 """Of the names of a column, whose type must be known."""
 
@@ -71,7 +69,7 @@ def _types_of_columns(text: str, lines: Sequence[Line], mentions: Sequence[Menti
         if line.kind is not LineKind.ROW:
             table += line.kind is not LineKind.RULE
             continue
-        borders = [found.start() for found in _CELL.finditer(text, line.start, line.end)]
+        borders = [found.start() for found in patterns("all")["cell_border"].finditer(text, line.start, line.end)]
         for row in range(bisect_left(starts, line.start), bisect_left(starts, line.end)):
             if _fills_cell(text, line, borders, mentions[row]):
                 columns[table, bisect_right(borders, mentions[row].start)].append(row)
@@ -90,7 +88,7 @@ def _fills_cell(text: str, line: Line, borders: Sequence[int], mention: Mention)
     first = borders[place - 1] + 1 if place else line.start
     last = borders[place] if place < len(borders) else line.end
     before, after = text[first : mention.start], text[mention.end : last]
-    return not after.strip() and (not before.strip() or bool(_LABEL.match(before)))
+    return not after.strip() and (not before.strip() or bool(patterns("all")["label_of_cell"].match(before)))
 
 
 _LAST_LATIN = "\u024f"

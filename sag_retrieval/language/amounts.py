@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from sag_retrieval.language.data import either, languages, pattern_of_all, patterns, units_of, units_of_all, words_of_all
+from sag_retrieval.language.data import (
+    either,
+    languages,
+    pattern_of_all,
+    patterns,
+    units_of,
+    units_of_all,
+    words_of_all,
+)
 from sag_retrieval.language.units import CURRENCIES, SCALES, converted, is_currency, is_known_unit, unit_name
 from sag_retrieval.language.words import is_cjk, normal_form
 
@@ -23,7 +31,9 @@ _MOST_YEARS: Final = 200
 _YEARS: Final = (1000, 2200)
 
 
-_ALL_WORDS: Final = (set(_WORDS) | {word for each in languages() for word in units_of(each, "own_scales")}) - set(_LETTERS)
+_ALL_WORDS: Final = (set(_WORDS) | {word for each in languages() for word in units_of(each, "own_scales")}) - set(
+    _LETTERS
+)
 _WORD_END: Final = r"(?![A-Za-z\u00c0-\u04ff])"
 _SCALE: Final = (
     rf"(?:{either({word for word in _ALL_WORDS if is_cjk(word)})}"

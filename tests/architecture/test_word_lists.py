@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
-from sag_retrieval.language.data import word_lists
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.listing import RawDocument, list_source
+from sag_retrieval.language.data import word_lists
 from sag_retrieval.language.words import is_cjk
 
 ROOT = Path(__file__).parents[2]

@@ -235,7 +235,9 @@ def _with_lead(text: str, line: Line, pieces: Sequence[_Piece], table: _Table) -
     if not is_item:
         last = pieces[-1] if pieces else None
         is_lead = (
-            last is not None and last.is_label and _SAYS["announces"].search(text, max(last.start, last.end - 4), last.end)
+            last is not None
+            and last.is_label
+            and _SAYS["announces"].search(text, max(last.start, last.end - 4), last.end)
         )
         own = one_line(text[last.start : last.end]) if last and is_lead else ""
         table.lead = own if len(own) <= _LONGEST_TITLES else ""
@@ -298,7 +300,9 @@ def _sentences(text: str, line: Line) -> Iterator[_Piece]:
         is_label = bool(_SAYS["announces"].search(text, max(start, end - _FRAGMENT), end))
         is_label = is_label or (end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end)))
         is_short = _is_narrow(text, start, end)
-        is_brief = is_short or (len(text[start:end].split()) <= _FEW_WORDS and not _SAYS["wide"].search(text, start, end))
+        is_brief = is_short or (
+            len(text[start:end].split()) <= _FEW_WORDS and not _SAYS["wide"].search(text, start, end)
+        )
         if is_brief and row == 0 and len(spans) > 1:
             is_label = True  # `2. Night duty. From May on …`: what the sentences after it are about
         yield _Piece(start, end, is_line, is_label, is_short=is_short, is_field=is_field and is_line)

@@ -80,7 +80,12 @@ def _stands_alone(text: str, lines: Sequence[Line], number: int) -> bool:
     """Whether a line is a short name without a statement, with blank lines or rules around it."""
     line = lines[number]
     bare = text[line.start : line.end]
-    if "\n" in bare or _SAYS["page_number"].fullmatch(bare) or _SAYS["continued"].search(bare) or not _SAYS["heading_starts"].match(bare):
+    if (
+        "\n" in bare
+        or _SAYS["page_number"].fullmatch(bare)
+        or _SAYS["continued"].search(bare)
+        or not _SAYS["heading_starts"].match(bare)
+    ):
         return False
     body = _SAYS["heading_number"].sub("", bare)
     if not body or _SAYS["heading_says"].search(body) or number + 1 == len(lines):

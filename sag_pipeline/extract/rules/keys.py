@@ -12,9 +12,9 @@ from sag_pipeline.extract.rules.names import ALIASED, NameIndex, aliases, longes
 from sag_pipeline.extract.rules.own_names import own_names
 from sag_pipeline.extract.rules.recogniser import RULES, recognised
 from sag_pipeline.extract.rules.tables import amounts_of_columns
-from sag_retrieval.language.data import pattern_of_all, patterns, word_lists, words_of_all
 from sag_retrieval.core.key_schema import KeyTypes
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
+from sag_retrieval.language.data import pattern_of_all, patterns, word_lists, words_of_all
 from sag_retrieval.language.dates import DATE, dates, with_year
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines
 from sag_retrieval.language.mentions import Mention

@@ -93,7 +93,9 @@ class Page:
         self._titles = {heading.start for heading in headings_of(text, language, self._lines)}
         self._bare = [_bare(text, line) for line in self._lines]
         self._often = {bare for bare, count in Counter(self._bare).items() if bare and count >= _RUNNING}
-        self.speakers = frozenset(fold(part) for turn in self._turns.values() for part in _SAYS["part_of_name"].findall(turn.speaker))
+        self.speakers = frozenset(
+            fold(part) for turn in self._turns.values() for part in _SAYS["part_of_name"].findall(turn.speaker)
+        )
 
     def within(self, start: int, end: int) -> list[Line]:
         """The lines that lie in a part of the text, cut at its ends."""

@@ -1,7 +1,6 @@
 """Triples of events: derived from keys, supplied with the document, or extracted by a language model."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sag_pipeline.extract.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 from sag_retrieval.models.batching import answers_of_parts
@@ -33,14 +33,10 @@ ENTITY: Final = "entity"
 _PARTS: Final = ("head", "relation", "tail")
 _MOST_EVENTS: Final = 20
 """Events that chunks share a question up to; a chunk with more is asked about alone."""
-_NOT_RELATION = re.compile(r"[^\w]+|_+", re.UNICODE)
-_AMOUNT = re.compile(
-    r"[\s$€£¥~≈约+\-−±]*+\d[\d\s,.，．/]*+"
-    r"(?:%|％|‰|percent|per cent|(?:hundred|thousand|million|billion|trillion|[百千万萬亿億兆]++)?\s*+"
-    r"(?:usd|eur|gbp|cny|rmb|yuan|dollars?|euros?|pounds?|yen|元|美元|人民币|欧元|港元|日元|[$€£¥])?)?\s*+",
-    re.IGNORECASE,
-)
-_YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")
+_SAYS = patterns("all")
+_NOT_RELATION = _SAYS["not_relation"]
+_AMOUNT = _SAYS["amount_alone"]
+_YEAR = _SAYS["year_alone"]
 
 
 def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:

@@ -9,8 +9,11 @@ from typing import Any
 
 _SECTION = re.compile(r"^\[(\w+)\].*\n((?:(?!\[|#).*\n?)*)", re.MULTILINE)
 _NAMED = re.compile(r"\{([A-Za-z_]+)\}")
-HAN = "\u3400-\u4dbf\u4e00-\u9fff"
-"""Chinese characters, as ranges for a character class."""
+_RANGES = {
+    "HAN": "\u3400-\u4dbf\u4e00-\u9fff",
+    "CJK": "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
+}
+"""Chinese characters; the same with Japanese syllables: ranges for a character class."""
 
 
 @cache
@@ -44,8 +47,8 @@ def words_of_all(name: str) -> frozenset[str]:
 def patterns(language: str) -> Mapping[str, re.Pattern[str]]:
     """The expressions of `patterns.toml` by name, compiled where they are used first.
 
-    `{NAME}` in one stands for the words of that list, longest first, `{name}` for a text of the table `[parts]`, `{HAN}`
-    for the ranges of Chinese characters.
+    `{NAME}` in one stands for the words of that list, longest first, `{name}` for a text of the table `[parts]`,
+    `{HAN}` and `{CJK}` for ranges of characters.
 
     Examples:
         >>> bool(patterns("zh")["foreign_person"].match("卡尔·马克思"))
@@ -120,8 +123,8 @@ def _filled(language: str, source: str) -> str:
 
     def meant(found: re.Match[str]) -> str:
         name = found[1]
-        if name == "HAN":
-            return HAN
+        if name in _RANGES:
+            return _RANGES[name]
         return _filled(language, parts[name]) if name in parts else either(lists[name])
 
     return _NAMED.sub(meant, source)

@@ -16,12 +16,12 @@ import pytest
 from sag_pipeline.extract.rules.keys import read_mentions
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.listing import RawDocument, list_source
-from sag_retrieval.language.data import word_lists
+from sag_retrieval.language.data import languages, patterns, word_lists
 from sag_retrieval.language.words import is_cjk
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"
-LANGUAGES = ("en", "zh")
+LANGUAGES = tuple(language for language in languages() if word_lists(language))
 NAME_TYPES = frozenset({"person", "organisation", "place", "product", "work", "entity"})
 HEADINGS = frozenset({"Firm", "Organisations", "People", "in Chinese"})
 """What the rules take for names in the demo's documents and is none."""
@@ -30,8 +30,13 @@ OF_ITS_CLASS = frozenset({"kimberly", "苏州", "昆明", "银川"})
 HEADER = re.compile(r"^\[([A-Z_]+)\] \S.*?\. General: \S.*\.$")
 
 
+@pytest.mark.parametrize("language", languages())
+def test_every_expression_of_a_language_can_be_compiled(language):
+    assert all(patterns(language)[name].pattern for name in patterns(language))
+
+
 def text_of(language):
-    return files("sag_pipeline.extract.rules").joinpath(f"words_{language}.txt").read_text(encoding="utf-8")
+    return files("sag_retrieval.language").joinpath("data", language, "words.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -69,7 +74,7 @@ def demo_names():
     with (ROOT / "data/documents/firms-and-people.csv").open(encoding="utf-8") as table:
         cells = {part for row in csv.reader(table) for cell in row for part in (cell, *cell.split(" "))}
     found |= {cell for cell in cells if is_cjk(cell)}
-    known = {name for language in LANGUAGES for name in word_lists(language)["KNOWN_PLACES"]}
+    known = {name for language in LANGUAGES for name in word_lists(language).get("KNOWN_PLACES", ())}
     known |= word_lists("en")["PEOPLES"]
     return frozenset(name for name in found - HEADINGS if name.casefold() not in known)
 
@@ -101,7 +106,7 @@ def test_no_name_of_the_demo_stands_in_the_packages():
         path
         for package in ("sag_pipeline", "sag_retrieval")
         for path in (ROOT / package).rglob("*")
-        if path.suffix in (".py", ".txt", ".md", ".j2", ".js")
+        if path.suffix in (".py", ".txt", ".toml", ".md", ".j2", ".js")
     ]
 
     found = {path.name: hits for path in sources if (hits := set(looked_for.findall(without_docstrings(path))))}

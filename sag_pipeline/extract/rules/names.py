@@ -112,8 +112,8 @@ _KNOWN = re.compile(
     rf"\s?(?:[（(][^()（）]{{0,80}}[)）]\s?)?[,，]?\s?(?:{_CALLED}|{source_of_all('known_as')})\s?{_MARKS}"
 )
 """Another name behind a name, in a clause of its own."""
-_GOES_ON = re.compile(rf"[”」\"']?\s?(?:、|，|,|和|与|and|or|或)\s?{_MARKS}")
-_ENDS = re.compile(r"[”」\"']?\s?(?P<mark>[）),，;；])")
+_GOES_ON = patterns("all")["other_name_goes_on"]
+_ENDS = patterns("all")["other_name_ends"]
 ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
 
 
@@ -137,9 +137,8 @@ class NameIndex:
 
 def _is_whole(text: str, start: int, end: int) -> bool:
     """Whether no word of Latin letters goes on at an end of a name."""
-    return not (_is_within_word(text[start - 1 : start + 1]) if start else False) and not _is_within_word(
-        text[end - 1 : end + 1]
-    )
+    pairs = (text[max(0, start - 1) : start + 1], text[end - 1 : end + 1])
+    return not any(map(_is_within_word, pairs))
 
 
 def _is_within_word(pair: str) -> bool:

@@ -1,4 +1,8 @@
-"""What is known of each language, from one folder a language: lists of words, patterns, units (`data/CODE`)."""
+"""What is known of each language, from one folder a language: lists of words, expressions, units (`data/CODE`).
+
+A language is added by a folder: `words.txt`, `patterns.toml` and `units.toml`, each of which it may lack. `data/all`
+has the expressions that every language shares.
+"""
 
 import re
 import tomllib
@@ -9,11 +13,6 @@ from typing import Any
 
 _SECTION = re.compile(r"^\[(\w+)\].*\n((?:(?!\[|#).*\n?)*)", re.MULTILINE)
 _NAMED = re.compile(r"\{([A-Za-z_]+)\}")
-_RANGES = {
-    "HAN": "\u3400-\u4dbf\u4e00-\u9fff",
-    "CJK": "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
-}
-"""Chinese characters; the same with Japanese syllables: ranges for a character class."""
 
 
 @cache
@@ -47,8 +46,8 @@ def words_of_all(name: str) -> frozenset[str]:
 def patterns(language: str) -> Mapping[str, re.Pattern[str]]:
     """The expressions of `patterns.toml` by name, compiled where they are used first.
 
-    `{NAME}` in one stands for the words of that list, longest first, `{name}` for a text of the table `[parts]`,
-    `{HAN}` and `{CJK}` for ranges of characters.
+    `{NAME}` in one stands for the words of that list, longest first, `{name}` for a text of the table `[parts]`, of the
+    language or of `all`, which has what every language shares.
 
     Examples:
         >>> bool(patterns("zh")["foreign_person"].match("卡尔·马克思"))
@@ -61,7 +60,7 @@ def patterns(language: str) -> Mapping[str, re.Pattern[str]]:
 @cache
 def pattern_of_all(name: str) -> re.Pattern[str]:
     """What any language has under a name, as one expression."""
-    return re.compile(source_of_all(name))
+    return _compiled(source_of_all(name))
 
 
 def source_of_all(name: str) -> str:
@@ -108,7 +107,7 @@ class _Compiled(Mapping[str, re.Pattern[str]]):
 
     def __getitem__(self, name: str) -> re.Pattern[str]:
         if name not in self._compiled:
-            self._compiled[name] = re.compile(_filled(self._language, self._sources[name]))
+            self._compiled[name] = _compiled(_filled(self._language, self._sources[name]))
         return self._compiled[name]
 
     def __iter__(self) -> Any:  # noqa: ANN401  an iterator of names
@@ -118,13 +117,16 @@ class _Compiled(Mapping[str, re.Pattern[str]]):
         return len(self._sources)
 
 
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source)
+
+
 def _filled(language: str, source: str) -> str:
-    lists, parts = word_lists(language), _table(language, "patterns.toml").get("parts", {})
+    lists = word_lists(language)
+    parts = {**_table("all", "patterns.toml")["parts"], **_table(language, "patterns.toml").get("parts", {})}
 
     def meant(found: re.Match[str]) -> str:
         name = found[1]
-        if name in _RANGES:
-            return _RANGES[name]
         return _filled(language, parts[name]) if name in parts else either(lists[name])
 
     return _NAMED.sub(meant, source)

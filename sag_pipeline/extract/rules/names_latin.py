@@ -164,8 +164,8 @@ class _Runs:
         name = " ".join(text[first:last].split())
         is_quoted = _is_quoted(text, first, last)
         opens = is_first or text[max(0, first - 2) : first].strip() in ("|", "**")
-        is_label = opens and _SAYS["label_ends"].match(text, last)
-        is_label = is_label and name.partition(" ")[0].lower() not in _WORDS["FIRST_NAMES"]
+        is_label = opens and name.partition(" ")[0].lower() not in _WORDS["FIRST_NAMES"]
+        is_label = is_label and _SAYS["label_ends"].match(text, last) is not None
         key_type = type_in_context(text, (first, last), name, led_by)
         is_name = _may_be_name(name) or (name.lower() in _WORDS["COMMON_NOUNS"] and is_quoted)
         if not is_name or (is_label and is_kind(name, key_type)):

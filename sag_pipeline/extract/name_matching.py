@@ -10,19 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.language.cases import without_cases
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.words import fold, is_cjk, normal_name, words
 
-GENERIC_TYPES = frozenset(
-    ["title", "topic", "tag", "entity", "other", "concept", "标题", "主题", "标签", "实体", "其他", "概念"]
-)
+GENERIC_TYPES = words_of_all("GENERIC_TYPES")
 """Generic types: such a key is merged into the key of a specific type with the same name."""
-EXACT_TYPES = frozenset(["date", "time", "number", "日期", "时间", "数字"])
+EXACT_TYPES = words_of_all("EXACT_TYPES")
 """Types with exact values: only equal names are merged."""
 
-_ORGANISATION = frozenset(["organisation", "organization", "company", "机构", "组织", "公司"])
-_PLACE = frozenset(["place", "location", "地点", "位置"])
-_IN_CASES = _ORGANISATION | _PLACE | {"person", "人物", "entity", "实体"}
+_ORGANISATION = words_of_all("ORGANISATION_TYPES")
+_PLACE = words_of_all("PLACE_TYPES")
+_IN_CASES = _ORGANISATION | _PLACE | words_of_all("PERSON_TYPES") | {"entity", "实体"}
 """Types of names, whose Cyrillic words have cases."""
 _LEGAL = frozenset("inc incorporated ltd limited co corp corporation company plc llc gmbh ag".split())
 _SAYS = patterns("all")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sag_pipeline.extract.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 from sag_retrieval.models.batching import answers_of_parts
@@ -25,8 +25,8 @@ Properties = dict[str, Any]
 RELATED: Final = "related_to"
 """Relation of two keys where their event names none."""
 
-SUBJECT_TYPES: Final = ("person", "organisation", "organization", "company", "人物", "组织", "机构", "公司")
-ACTION_TYPES: Final = frozenset({"action", "relation", "动作", "关系"})
+SUBJECT_TYPES: Final = words_of_all("PERSON_TYPES") | words_of_all("ORGANISATION_TYPES")
+ACTION_TYPES: Final = words_of_all("ACTION_TYPES")
 ENTITY: Final = "entity"
 """Type of a head or tail that is no key of its event."""
 

@@ -271,7 +271,7 @@ def read_number(written: str, language: str) -> Decimal | None:
     if len(written) > _LONGEST_NUMBER:
         return None
     if not written[0].isdecimal():
-        return _han_number(written)
+        return han_number(written)
     digits, mark, power = written.lower().replace("'", " ").replace("’", " ").partition("e")
     groups = digits.split()
     if any(len(group.partition(".")[0].partition(",")[0]) != 3 for group in groups[1:]):  # noqa: PLR2004  digits
@@ -302,10 +302,10 @@ def _with_point(digits: str, language: str) -> str | None:
     return f"{first}{''.join(groups)}.{part or 0}"
 
 
-def _han_number(written: str) -> Decimal | None:
+def han_number(written: str) -> Decimal | None:
     """`三百五十` is 350; None for digits in a row, which may be a year."""
     total, digit, last = 0, 0, 10_000
-    for value in (int(unicodedata.numeric(character)) for character in written):
+    for value in (int(unicodedata.numeric(character, 0)) for character in written):
         if value >= 10:  # noqa: PLR2004  a unit: ten, a hundred, a thousand
             if value >= last:
                 return None

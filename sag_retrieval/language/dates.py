@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from babel import Locale, UnknownLocaleError
 
+from sag_retrieval.language.amounts import han_number
 from sag_retrieval.language.data import pattern_source, patterns, units_of
 from sag_retrieval.language.mentions import Mention
 
@@ -240,14 +241,10 @@ def _number(digits: str) -> int:
     """A number in Arabic or Chinese figures, or a month by its name."""
     if not digits or digits.isascii():
         return int(digits) if digits.isdigit() else _month_number(digits)
-    if "十" in digits:
-        tens, _, ones = digits.partition("十")
-        return 10 * (_digit(tens) if tens else 1) + (_digit(ones) if ones else 0)
-    return int("".join(str(_digit(character)) for character in digits))
-
-
-def _digit(character: str) -> int:
-    return 0 if character == "○" else int(unicodedata.numeric(character))
+    value = han_number(digits)
+    if value is None:  # figures in a row: 二〇二一
+        return int("".join(str(int(unicodedata.numeric(character, 0))) for character in digits))
+    return int(value)
 
 
 def _month_number(name: str) -> int:

@@ -12,6 +12,7 @@ from sag_retrieval.language.data import patterns, word_lists
 from sag_retrieval.language.mentions import Mention
 
 _WORDS, _SAYS = word_lists("zh"), patterns("zh")
+_BORDERS = "".join(sorted(_WORDS["BORDERS"]))
 _SHORTEST_ORGANISATION = 4
 _SHORTEST_SHORT_NAME = 3
 _LONGEST_ORGANISATION = 24
@@ -47,7 +48,7 @@ def _organisations(text: str) -> Iterator[Mention]:
         while start < suffix.start() and text[start] in "（）()·":
             start += 1
         name = text[start : suffix.end()]
-        is_own = name.startswith("某") or (start > 0 and text[start - 1] in "本贵该我")
+        is_own = bool(_SAYS["own_before"].search(text, max(0, start - 1), start) or _SAYS["masked"].match(name))
         if len(name) < _SHORTEST_ORGANISATION or start >= suffix.start() or is_own:
             continue
         if _is_one(name) and not _is_described(text[start : suffix.start()]):
@@ -116,7 +117,7 @@ def _persons(text: str) -> Iterator[Mention]:
     for pattern in ("masked_person", "foreign_person", "person_beside_latin"):
         for found in _SAYS[pattern].finditer(text):
             group = found.lastgroup or "name"
-            name = found[group].lstrip("和与由及对")
+            name = found[group].lstrip(_BORDERS)
             if _is_person(name):
                 yield Mention(found.end(group) - len(name), found.end(group), PERSON, name)
 
@@ -129,7 +130,7 @@ def _is_led(text: str, found: re.Match[str]) -> bool:
     is_border = before in _WORDS["BORDERS"]
     if is_border and rjieba.has_word(before + text[start]):
         return False  # 由于, 对方: no border
-    if text[start] == "于" and is_inside and rjieba.has_word(found["name"][1:]):
+    if is_inside and text[start] in _WORDS["PREPOSITIONS"] and rjieba.has_word(found["name"][1:]):
         return False  # 生长于海拔: a preposition before a word
     if found["after"] and (is_border or not is_inside):
         return True
@@ -140,8 +141,8 @@ def _is_led(text: str, found: re.Match[str]) -> bool:
 
 
 def _is_person(name: str) -> bool:
-    if "某" in name:
-        return name.endswith("某")
+    if masked := _SAYS["masked"].search(name):
+        return masked.end() == len(name)
     return _WORDS["COMMON"].isdisjoint((name, name[:2], name[1:])) and name not in _WORDS["KNOWN_PLACES"]
 
 

@@ -27,7 +27,7 @@ def word_lists(language: str) -> Mapping[str, frozenset[str]]:
 
     Examples:
         >>> "hamlet" in word_lists("en")["PLACES"], sorted(word_lists("ru")["LEGAL_FORMS"])[:2]
-        (False, ['АО', 'ЗАО'])
+        (False, ['АО', 'ГУП'])
 
     """
     return {

@@ -13,10 +13,10 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 67_000,
+    "lines of both packages": 65_100,
     "lines of code": 39_870,
-    "lines of hand rules for language": 10_900,
-    "regular expressions outside language/": 344,
+    "lines of hand rules for language": 6_460,
+    "regular expressions outside language/": 188,
     "modules": 377,
     "modules with one importer in the same folder": 47,
     "options": 150,

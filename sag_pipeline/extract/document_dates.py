@@ -9,6 +9,7 @@ from datetime import date
 from typing import NamedTuple
 
 from sag_retrieval.core.records import Document, Event
+from sag_retrieval.language.data import pattern_of_all, patterns, source_of_all
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold
 
@@ -22,31 +23,26 @@ _FIELDS = (
 _HEAD = 1_500
 """A letter head stands in this many characters from the start, or in this many lines."""
 _HEAD_LINES = 15
-_LABEL = re.compile(
-    r"(?:issue |document |invoice |meeting )?(?:date|dated|sent|issued)|datum|gesendet|rechnungsdatum|(?:le|date)|fecha"
-    r"|data|дата|日期|时间|发件时间|签发日期|会议时间|开票日期|날짜|日時|التاريخ|दिनांक|วันที่",
-    re.IGNORECASE,
+_SAYS = patterns("all")
+_LABEL = pattern_of_all("date_label")
+_PLACE = re.compile(
+    rf"[^\W\d_][\w.’'-]{{1,20}}(?: [\w.’'-]{{1,20}}){{0,2}},?(?: (?:{source_of_all('before_day')}))?", re.IGNORECASE
 )
-_PLACE = re.compile(r"[^\W\d_][\w.’'-]{1,20}(?: [\w.’'-]{1,20}){0,2},?(?: (?:den|the|le|am|on))?", re.IGNORECASE)
 """What stands before the date of a letter: `Kiel, den 3. Mai 2024`."""
 _SUBTITLE = 80
 """Characters of a line under a title that may date the document: `Operations · 12 March 2025`."""
 _SUBTITLE_LINES = 6
-_HOLDS = re.compile(
-    r"\b(?:until|till|by|from|since|due|effective|valid|before|after|deadline|expires|bis|ab|vom|jusqu|hasta|desde)"
-    r"\b[\w :]{0,12}$|[^\w\s]?(?:截止|截至|有效|生效|到期|自|至|从|起)[^\d]{0,4}$",
-    re.IGNORECASE,
-)
+_HOLDS = pattern_of_all("holds_until")
 """What stands before the day from or until which something holds; it is not the day on which it was written."""
-_HASHES = re.compile(r"(?m)^(?P<hashes>#{1,6})[ \t]+\S")
-_TIME_BEHIND = re.compile(r"[,T ]{0,3}(?:um |at )?\d{1,2}[:：]\d{2}(?::\d{2})?")
-_OPENS_LINE = re.compile(r"[\[(*_\s-]{0,4}")
+_HASHES = _SAYS["marked_heading"]
+_TIME_BEHIND = _SAYS["time_behind"]
+_OPENS_LINE = _SAYS["opens_line"]
 _LEVELS = 7
 """A line that is a date alone is a heading below all marked ones."""
-_LINE = re.compile(r"(?m)^(?:#{1,6}[ \t][^\n]{1,120}|[^\n]{4,40}$|[\[(*_ \t-]{0,4}\d[^\n]{6,40})")
+_LINE = _SAYS["line_that_dates"]
 """Lines that may date what follows: headings, short lines, and openings of messages."""
-_DIGIT = re.compile(r"\d")
-_DIGITS = re.compile(r"(?<!\d)(?:\d{8}|\d{6})(?!\d)")
+_DIGIT = _SAYS["digit"]
+_DIGITS = _SAYS["digits_of_a_date"]
 _ENDS = (".", "!", "?", ";", "。", "！", "？", "；", ",", "，")
 _LATEST_SHORT_YEAR = 69
 _LONGEST_LINE = 120

@@ -10,23 +10,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.language.cases import without_cases
+from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.words import fold, is_cjk, normal_name, words
 
-GENERIC_TYPES = frozenset(
-    ["title", "topic", "tag", "entity", "other", "concept", "标题", "主题", "标签", "实体", "其他", "概念"]
-)
+GENERIC_TYPES = words_of_all("GENERIC_TYPES")
 """Generic types: such a key is merged into the key of a specific type with the same name."""
-EXACT_TYPES = frozenset(["date", "time", "number", "日期", "时间", "数字"])
+EXACT_TYPES = words_of_all("EXACT_TYPES")
 """Types with exact values: only equal names are merged."""
 
-_ORGANISATION = frozenset(["organisation", "organization", "company", "机构", "组织", "公司"])
-_PLACE = frozenset(["place", "location", "地点", "位置"])
-_IN_CASES = _ORGANISATION | _PLACE | {"person", "人物", "entity", "实体"}
+_ORGANISATION = words_of_all("ORGANISATION_TYPES")
+_PLACE = words_of_all("PLACE_TYPES")
+_IN_CASES = _ORGANISATION | _PLACE | words_of_all("PERSON_TYPES") | {"entity", "实体"}
 """Types of names, whose Cyrillic words have cases."""
 _LEGAL = frozenset("inc incorporated ltd limited co corp corporation company plc llc gmbh ag".split())
-_LEGAL_ZH = re.compile("(?<!股份)(?<!责任)(?<!集团)(?:股份|责任|集团)*+有限(?:责任)?公司$|公司$")
-_PLACE_ZH = re.compile("(?<=..)[市省]$")
-_DIGITS = re.compile(r"\d+")
+_SAYS = patterns("all")
+_LEGAL_ZH = _SAYS["legal_form_zh"]
+_PLACE_ZH = _SAYS["place_form_zh"]
+_DIGITS = _SAYS["digits"]
 _SPELLINGS = tuple(
     (re.compile(british), american)
     for british, american in (
@@ -42,7 +42,7 @@ _MAY_VARY = (
     r"|isation|ise(?:$|[ drs])|our|tre(?:$| )|ae|\p{Cyrillic}"
 )
 _TELLING = 4
-_ADDITION = re.compile(r"(?<=\S)\s*[(（][^()（）]+[)）]\s*$")
+_ADDITION = _SAYS["addition_in_brackets"]
 
 
 def compact_name(name: str) -> str:
@@ -137,7 +137,7 @@ _LONGEST_RUN = 8
 """Capitalised words whose initials are taken together."""
 _SHORTEST = 2
 _LONGEST_SHORT = 8
-_RUN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_RUN = _SAYS["word_run"]
 
 
 def words_of(text: str) -> set[str]:

@@ -1,7 +1,6 @@
 """Triples of events: derived from keys, supplied with the document, or extracted by a language model."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sag_pipeline.extract.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
+from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 from sag_retrieval.models.batching import answers_of_parts
@@ -25,22 +25,18 @@ Properties = dict[str, Any]
 RELATED: Final = "related_to"
 """Relation of two keys where their event names none."""
 
-SUBJECT_TYPES: Final = ("person", "organisation", "organization", "company", "人物", "组织", "机构", "公司")
-ACTION_TYPES: Final = frozenset({"action", "relation", "动作", "关系"})
+SUBJECT_TYPES: Final = words_of_all("PERSON_TYPES") | words_of_all("ORGANISATION_TYPES")
+ACTION_TYPES: Final = words_of_all("ACTION_TYPES")
 ENTITY: Final = "entity"
 """Type of a head or tail that is no key of its event."""
 
 _PARTS: Final = ("head", "relation", "tail")
 _MOST_EVENTS: Final = 20
 """Events that chunks share a question up to; a chunk with more is asked about alone."""
-_NOT_RELATION = re.compile(r"[^\w]+|_+", re.UNICODE)
-_AMOUNT = re.compile(
-    r"[\s$€£¥~≈约+\-−±]*+\d[\d\s,.，．/]*+"
-    r"(?:%|％|‰|percent|per cent|(?:hundred|thousand|million|billion|trillion|[百千万萬亿億兆]++)?\s*+"
-    r"(?:usd|eur|gbp|cny|rmb|yuan|dollars?|euros?|pounds?|yen|元|美元|人民币|欧元|港元|日元|[$€£¥])?)?\s*+",
-    re.IGNORECASE,
-)
-_YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")
+_SAYS = patterns("all")
+_NOT_RELATION = _SAYS["not_relation"]
+_AMOUNT = _SAYS["amount_alone"]
+_YEAR = _SAYS["year_alone"]
 
 
 def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:

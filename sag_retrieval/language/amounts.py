@@ -1,11 +1,20 @@
 """Read a whole text as an amount: one number or a range, with scales and a unit, in the forms of several languages."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from sag_retrieval.language.numbers import HAN_DIGITS, read_number
+from sag_retrieval.language.data import (
+    either,
+    languages,
+    pattern_of_all,
+    patterns,
+    units_of,
+    units_of_all,
+    words_of_all,
+)
 from sag_retrieval.language.units import CURRENCIES, SCALES, converted, is_currency, is_known_unit, unit_name
 from sag_retrieval.language.words import is_cjk, normal_form
 
@@ -13,67 +22,42 @@ LONGEST: Final = 120
 """Characters of the longest amount."""
 _LARGEST: Final = Decimal(10) ** 30
 _LONGEST_HAN_UNIT: Final = 4
-_WORDS: Final[dict[str, float]] = {
-    **SCALES,
-    **dict.fromkeys(("thousands", "tsd", "tausend", "тыс", "тысяч", "천"), 1e3),
-    **dict.fromkeys(("만",), 1e4),
-    **dict.fromkeys(("lakh",), 1e5),
-    **dict.fromkeys("millions mio mill millionen millones millón milioni млн миллионов".split(), 1e6),
-    **dict.fromkeys(("crore",), 1e7),
-    **dict.fromkeys(("억",), 1e8),
-    **dict.fromkeys("billions bln mrd mld milliarde milliarden milliard milliards млрд".split(), 1e9),
-    **dict.fromkeys(("trillions", "tn", "trn", "萬億", "조"), 1e12),
-}
-_OF_LANGUAGE: Final[dict[str, dict[str, float]]] = {
-    "de": {"billion": 1e12, "billionen": 1e12, "trillion": 1e18},
-    "fr": {"billion": 1e12, "billions": 1e12, "mille": 1e3},
-    "es": {"mil": 1e3},
-    "pt": {"mil": 1e3},
-}
+_WORDS: Final = {**SCALES, **units_of_all("scales_of_values")}
 _LETTERS: Final = {"k": 1e3, "m": 1e6, "b": 1e9}
-_PERCENT: Final = frozenset({"%", "percent", "per cent", "percentage points", "个百分点", "百分点", "pct", "prozent"})
-_NO_UNIT: Final = frozenset(
-    "of out or and to than th st nd rd ago am pm in at on plus bc ad bce ce x by um uhr o'clock".split()
-    + "月 日 号 號 点 時 时 月份".split()
-)
+_PERCENT: Final = words_of_all("PERCENT") | {"%"}
+_NO_UNIT: Final = words_of_all("NOT_COUNTED")
 """What stands behind a number that counts nothing."""
 _MOST_YEARS: Final = 200
 _YEARS: Final = (1000, 2200)
 
 
-def _either(names: set[str]) -> str:
-    return "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
-
-
-_ALL_WORDS: Final = (set(_WORDS) | {word for own in _OF_LANGUAGE.values() for word in own}) - set(_LETTERS)
+_ALL_WORDS: Final = (set(_WORDS) | {word for each in languages() for word in units_of(each, "own_scales")}) - set(
+    _LETTERS
+)
 _WORD_END: Final = r"(?![A-Za-z\u00c0-\u04ff])"
 _SCALE: Final = (
-    rf"(?:{_either({word for word in _ALL_WORDS if is_cjk(word)})}"
-    rf"|(?:{_either({word for word in _ALL_WORDS if not is_cjk(word)})}){_WORD_END}\.?)"
+    rf"(?:{either({word for word in _ALL_WORDS if is_cjk(word)})}"
+    rf"|(?:{either({word for word in _ALL_WORDS if not is_cjk(word)})}){_WORD_END}\.?)"
 )
 _DIGITS: Final = r"\d+(?:[.,'’]\d+|\s\d{3}(?![\d.]))*(?:e[+-]?\d{1,2}(?![^\W_]))?"
 _PART: Final = re.compile(
-    rf"(?P<number>{_DIGITS}|[{HAN_DIGITS}]+)(?:[\s-]?(?P<scale>{_SCALE})|(?P<letter>[kKmMbB]){_WORD_END})?",
+    rf"(?P<number>{_DIGITS}|[〇零一二两兩三四五六七八九十百千]+)(?:[\s-]?(?P<scale>{_SCALE})|(?P<letter>[kKmMbB]){_WORD_END})?",
     re.IGNORECASE,
 )
 _LEAD: Final = re.compile(
     r"(?P<minus>[-−]|minus\s|负|負|零下)?\s?"
-    rf"(?P<sign>(?:{_either({*CURRENCIES, 'chf', 'aud', 'cad', 'inr'})}){_WORD_END})?\s?(?P<inner>[-−])?",
+    rf"(?P<sign>(?:{either({*CURRENCIES, 'chf', 'aud', 'cad', 'inr'})}){_WORD_END})?\s?(?P<inner>[-−])?",
     re.IGNORECASE,
 )
-_ABOUT: Final = re.compile(
-    r"(?:approximately|approx\.?|about|around|roughly|nearly|almost|some|circa|ca\.?|c\.|etwa|rund|environ|unos|около"
-    r"|大约|大概|约为|约|近|将近|≈|~)\s?(?=[^\W_]|[-−$€£¥])",
-    re.IGNORECASE,
-)
-_ABOUT_END: Final = re.compile(r"\s?(?:左右|上下|approx\.?|or so)\Z", re.IGNORECASE)
-_BETWEEN: Final = re.compile(r"(?:between|from|zwischen|von|entre|介于|在|从)\s?", re.IGNORECASE)
-_SEPARATOR: Final = re.compile(r"\s(?:to|bis|and|und|et|a|à)\s|\s?[至到和与~–—]\s?|\s?±\s?|\s?-\s?", re.IGNORECASE)
-_BOUND: Final = re.compile(r"[以之前后後內内外起]")
+_ABOUT: Final = re.compile(rf"(?:{either(words_of_all('ABOUT'))})\s?(?=[^\W_]|[-−$€£¥])", re.IGNORECASE)
+_ABOUT_END: Final = pattern_of_all("about_behind")
+_BETWEEN: Final = pattern_of_all("range_opens")
+_SEPARATOR: Final = pattern_of_all("range_goes_on")
+_BOUND: Final = patterns("zh")["bound_behind"]
 """What makes an amount a bound, as in `340人以上`."""
-_AND: Final = frozenset({"and", "und", "et", "a", "à", "和", "与"})
+_AND: Final = words_of_all("RANGE_AND")
 """What joins the ends of a range only behind `between`."""
-_RATE: Final = re.compile(r"\s?/\s?|\sper\s|\spro\s|\spar\s", re.IGNORECASE)
+_RATE: Final = pattern_of_all("rate")
 
 
 class WrittenAmount(NamedTuple):
@@ -221,7 +205,7 @@ def _factor(part: re.Match[str], language: str, *, is_money: bool) -> Decimal | 
     if not part["scale"]:
         return None
     word = part["scale"].lower().removesuffix(".")
-    return Decimal(_OF_LANGUAGE.get(language, {}).get(word) or _WORDS.get(word) or 1)
+    return Decimal(units_of(language, "own_scales").get(word) or _WORDS.get(word) or 1)
 
 
 def _unit(text: str, at: int, number: Decimal) -> str | None:
@@ -267,3 +251,67 @@ def in_unit(amount: WrittenAmount, unit: str) -> WrittenAmount | None:
         return None
     low, high = (round((end or 0.0) / wanted.low, 9) for end in ends)
     return WrittenAmount(low, high, unit_name(unit), amount.is_scaled)
+
+
+_LONGEST_NUMBER: Final = 40
+_COMMA_LANGUAGES: Final = frozenset("de fr es it nl pl cs sv da nb no fi hu pt ru uk tr ro bg el id vi".split())
+"""Languages with a decimal comma."""
+
+
+def read_number(written: str, language: str) -> Decimal | None:
+    """The number that digits with their marks are, in Arabic or Chinese figures; None where they can be read in no way.
+
+    A mark before other than three digits is decimal in every language; before three it is what the language uses.
+
+    Examples:
+        >>> [str(read_number(*each)) for each in (("1.500", "en"), ("1.500", "de"), ("1,5", "en"), ("三百五十", "zh"))]
+        ['1.500', '1500.0', '1.5', '350']
+
+    """
+    if len(written) > _LONGEST_NUMBER:
+        return None
+    if not written[0].isdecimal():
+        return han_number(written)
+    digits, mark, power = written.lower().replace("'", " ").replace("’", " ").partition("e")
+    groups = digits.split()
+    if any(len(group.partition(".")[0].partition(",")[0]) != 3 for group in groups[1:]):  # noqa: PLR2004  digits
+        return None
+    plain = _with_point("".join(groups), language)
+    return Decimal(f"{plain}e{power}" if mark else plain) if plain else None
+
+
+def _with_point(digits: str, language: str) -> str | None:
+    """Digits with a decimal point and without marks of thousands; None where neither reading is one."""
+    points, commas = digits.count("."), digits.count(",")
+    if points and commas:
+        decimal = "," if digits.rfind(",") > digits.rfind(".") else "."
+    elif points + commas == 1:
+        mark = "." if points else ","
+        before, _, after = digits.partition(mark)
+        is_group = len(after) == 3 and len(before) <= 3 and before != "0"  # noqa: PLR2004  digits of a group
+        in_language = "," if language in _COMMA_LANGUAGES else "."
+        decimal = ("," if mark == "." else ".") if is_group and mark != in_language else mark
+    else:
+        decimal = "," if points else "."
+    whole, _, part = digits.rpartition(decimal) if decimal in digits else (digits, "", "")
+    first, *groups = whole.replace("," if decimal == "." else ".", " ").split(" ")
+    if decimal in whole or decimal in part or any(len(group) != 3 for group in groups):  # noqa: PLR2004
+        return None
+    if (part and not part.isdecimal()) or (groups and len(first) > 3):  # noqa: PLR2004
+        return None
+    return f"{first}{''.join(groups)}.{part or 0}"
+
+
+def han_number(written: str) -> Decimal | None:
+    """`三百五十` is 350; None for digits in a row, which may be a year."""
+    total, digit, last = 0, 0, 10_000
+    for value in (int(unicodedata.numeric(character, 0)) for character in written):
+        if value >= 10:  # noqa: PLR2004  a unit: ten, a hundred, a thousand
+            if value >= last:
+                return None
+            total, digit, last = total + (digit or 1) * value, 0, value
+        elif digit:
+            return None
+        else:
+            digit = value
+    return Decimal(total + digit)

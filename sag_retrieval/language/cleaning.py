@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import overload
 
+from sag_retrieval.language.data import patterns
+
 _GAP = re.compile(r"\s{2,}|[^\S ]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 _EMPHASIS = re.compile(r"\*\*|__")
-_LIST_MARK = re.compile(
-    r"^(?:[*•·>#-]+|(?:\d{1,2}(?:\.\d{1,2})*|[IVX]{1,5})[.)]|[(（][a-z\d一二三四五六七八九十]{1,2}[)）])\s+(?=[^\W\d_])"
-)
+_LIST_MARK = patterns("all")["list_mark"]
 
 
 class Cleaned(Sequence[str]):

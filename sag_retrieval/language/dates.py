@@ -1,6 +1,7 @@
 """Find dates in text as ISO values, each with its month and year."""
 
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -9,6 +10,8 @@ from typing import Final, NamedTuple
 
 from babel import Locale, UnknownLocaleError
 
+from sag_retrieval.language.amounts import han_number
+from sag_retrieval.language.data import pattern_source, patterns, units_of
 from sag_retrieval.language.mentions import Mention
 
 DATE = "date"
@@ -19,54 +22,23 @@ _NEAR = 400
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 """Of English: the beginnings of its names."""
-MONTH: Final = (
-    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
-    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b\.?"
-)
-_YEAR = r"(?:1[0-9]|20|21)\d\d"
-_DIGITS = "〇零一二三四五六七八九"
-_HAN = "[〇零○一二三四五六七八九]"
-_FORMS = re.compile(
-    rf"""(?=[\d〇零○一二三四五六七八九同当當]|A[pu]|De|F[eY]|J[au]|Ma|No|Oc|Se)(?:
-    (?<![\d.,/-])(?P<d9>3[01]|[12]\d|0?[1-9])[-/.](?P<m9>{MONTH})[-/.](?P<y9>{_YEAR}|\d\d)(?![\d:/-])
-    | (?<![\d.,/-])(?P<d8>3[01]|[12]\d|0?[1-9])\.(?P<m8>1[0-2]|0?[1-9])\.(?P<y10>(?:19|20)\d\d)(?![\d/-]|\.\d)
-    | (?<![\d.,/-])(?P<one>[0-3]?\d)/(?P<two>[0-3]?\d)/(?P<y11>(?:19|20)\d\d)(?![\d/-]|\.\d)
-    | (?<![\d.,/-])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>1[0-2]|0?[1-9])
-        (?:(?P=sep)(?P<d1>3[01]|[12]\d|0?[1-9])|(?<!\.[1-9])(?<!\.\d\d))(?![\d/.-]*\d)
-    | (?<!\d)(?P<y2>{_YEAR}|{_HAN}{{4}})\s?(?:年(?!代)|财年|財年|财务年度|年度)
-        (?:\s?(?P<m2>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])\s?月(?:份)?
-        (?:\s?(?P<d2>[12]\d|3[01]|0?[1-9]|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])\s?[日号號])?)?
-    | (?P<same>同年|当年|當年)?(?<!\d)(?P<m3>1[0-2]|0?[1-9])\s?月\s?(?:(?P<d3>[12]\d|3[01]|0?[1-9])\s?[日号號])?
-    | \b(?P<m4>{MONTH})\s?(?P<d4>3[01]|[12]?\d)(?:st|nd|rd|th)?\b(?!\s?[%\d])(?:,?\s?(?P<y4>{_YEAR})\b)?
-    | \b(?P<d5>3[01]|[12]?\d)(?:(?:st|nd|rd|th)(?:\s?of)?)?\s?,?\s?(?P<m5>{MONTH})(?:,?\s?(?P<y5>{_YEAR})\b)?
-    | \b(?P<m6>{MONTH}),?\s(?:of\s)?(?P<y6>{_YEAR})\b
-    | (?<![\d.])(?P<compact>(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))(?![\d.])
-    | (?<![\w$€£¥.,#/-])(?<!\d[–—:：])(?:FY\s?)?(?P<y7>1[5-9]\d\d|20\d\d)
-        (?:(?=[–—-](?:\d\d|\d{{4}})\b)|(?![\w%/]|[.,-]\d|-\w))(?!\s?[%°])
-    | (?<=(?<![\w.,/-])[12]\d\d\d[–—-])(?P<y8>1[5-9]\d\d|20\d\d)\b)
-    """,
-    re.VERBOSE,
-)
-_CODE = re.compile(r"(?<![A-Za-z])(?!FY|CY)[A-Z]{2,8}(?:[ /-][A-Z]{1,3})?[ -]?$")
+MONTH: Final = pattern_source("all", "month_name")
+_SAYS = patterns("all")
+_FORMS = _SAYS["date"]
+_CODE = _SAYS["code_before_year"]
 """What stands before the number and year of a standard: `IEEE 1588-2008`; FY and CY stand before years."""
-_NUMBERED = re.compile(
-    r"\b(?:no|nr|clause|section|sec|article|art|part|model|type|item|page|figure|fig|table|form|room|lot)\b\.?\s$",
-    re.IGNORECASE,
-)
+_NUMBERED = _SAYS["noun_before_number"]
 """Nouns before a number that counts nothing and is no year: `Clause 2015`."""
-_DASHED_YEAR = re.compile(r"[–—-]\d{4}\b")
-_COUNTED = re.compile(r"\s(?!was\b|is\b|has\b|as\b|this\b|its\b|his\b|us\b|across\b|versus\b)[a-z]{2,}s\b")
+_DASHED_YEAR = _SAYS["dashed_year"]
+_COUNTED = _SAYS["counted_behind"]
 _PLAIN_YEAR_ONLY = re.compile(r"[\u3400-\u9fff]")
 
 
-_KOREAN = re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)년(?:\s?(?P<month>1[0-2]|0?[1-9])월(?:\s?(?P<day>[0-3]?\d)일)?)?")
-_ERAS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018}
+_KOREAN = patterns("ko")["date"]
+_ERAS = units_of("ja", "eras")
 """Eras of Japan since months and days are those of the Western calendar, and the year before their first."""
-_ERA = re.compile(
-    rf"(?P<era>{'|'.join(_ERAS)})(?P<year>元|[1-9]\d?)年"
-    r"(?:(?P<month>1[0-2]|0?[1-9])月(?:(?P<day>3[01]|[12]\d|0?[1-9])日)?)?"
-)
-_SLASHED = re.compile(r"(?<![\d/])(?P<one>[0-3]?\d)/(?P<two>[0-3]?\d)/(?:19|20)\d\d(?!\d)")
+_ERA = patterns("ja")["date_of_era"]
+_SLASHED = _SAYS["slashed_date"]
 _MOST_MONTH = 12
 _YOUNG = 70
 """Two digits below this are a year from 2000 on, others one before."""
@@ -159,7 +131,7 @@ def _in_order(text: str, language: str) -> Iterator[_Found]:
 def _by_era(text: str) -> Iterator[_Found]:
     """Dates whose year is counted in a Japanese era: 令和5年3月1日."""
     for found in _ERA.finditer(text):
-        year = _ERAS[found["era"]] + (1 if found["year"] == "元" else int(found["year"]))
+        year = int(_ERAS[found["era"]]) + (1 if found["year"] == "元" else int(found["year"]))
         yield _Found(found.start(), found.end(), year, int(found["month"] or 0), int(found["day"] or 0))
 
 
@@ -266,15 +238,13 @@ def _parts(found: re.Match[str]) -> tuple[int, int, int]:
 
 
 def _number(digits: str) -> int:
+    """A number in Arabic or Chinese figures, or a month by its name."""
     if not digits or digits.isascii():
         return int(digits) if digits.isdigit() else _month_number(digits)
-    if "十" in digits:
-        tens, _, ones = digits.partition("十")
-        return 10 * (_DIGITS.index(tens) - 1 if tens else 1) + (_DIGITS.index(ones) - 1 if ones else 0)
-    value = 0
-    for digit in digits:
-        value = 10 * value + max(0, _DIGITS.index(digit if digit != "○" else "〇") - 1)
-    return value
+    value = han_number(digits)
+    if value is None:  # figures in a row: 二〇二一
+        return int("".join(str(int(unicodedata.numeric(character, 0))) for character in digits))
+    return int(value)
 
 
 def _month_number(name: str) -> int:

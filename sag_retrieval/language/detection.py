@@ -5,6 +5,7 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from sag_retrieval.language.data import languages, patterns, word_lists
 from sag_retrieval.language.words import CJK
 
 if TYPE_CHECKING:
@@ -21,29 +22,19 @@ _KANA_SHARE = 0.05
 _SURE = 0.5
 """Below this probability a text in Latin letters is taken for English, whose rules were made for short ones too."""
 _OWN_WORDS: Final = {
-    "en": """the and that with from this which were was been their has had would when they what you your she his are of
-        to by it not""",
-    "de": """und das nicht wird werden wurde wurden eine einen einem einer dem sich auch nach für durch zum zur oder mit
-        auf von im ist vom der die hat""",
-    "fr": "dans une pour avec cette sont aux leur du qui été plus elle ses sur les des il ne est",
-    "es": "y los las sus fue más muy pero según hasta cuando ha el del una con para",
-    "it": "della dei delle nel nella gli sono anche più degli dal dalla alla il che di con una del",
-    "pt": "não uma são em também pelo pela foram já até ao dos das os",
-    "nl": "het niet zijn wordt worden ook naar een voor deze uit zij van",
-    "sv": "och att är inte från ett",
-    "pl": "się jest oraz przez dla został została były",
-    "": """amb els dels aquest és unha dun dunha nunha ha dos das ikke ikkje af jeg der til blir ble hun nie wat vir
-        hulle het een uit deze die este din ur ett bir bu için em ao uma ja ei oli hogy egy nem du že
-        jsou ale ani pri""",
+    language: listed["FREQUENT_WORDS"]
+    for language in languages()
+    if "FREQUENT_WORDS" in (listed := word_lists(language))
 }
-"""Frequent words of some languages, in small letters, and of some that are like them; a shared one shows neither."""
+"""Frequent words of some languages, in small letters, and of some that are like them (`all`)."""
 _SHOWS: Final = {
-    word: language
-    for language, words in _OWN_WORDS.items()
-    for word in words.split()
-    if sum(word in other.split() for other in _OWN_WORDS.values()) == 1
+    word: "" if language == "all" else language
+    for language, listed in _OWN_WORDS.items()
+    for word in sorted(listed)
+    if sum(word in other for other in _OWN_WORDS.values()) == 1
 }
-_WORD = re.compile(r"[^\W\d_]++")
+"""Word → the one language that it shows; a shared one shows none."""
+_WORD = patterns("all")["any_word"]
 _EVERY = 100
 """Characters in which at least one such word stands."""
 _LEAST = 3
@@ -52,7 +43,7 @@ _LEAD = 4
 _NOT_RUSSIAN = re.compile("[\u0400\u0402-\u040f\u0450\u0452-\u052f]")
 _RUSSIAN = re.compile("[ыэЫЭ]")
 """Of the alphabets with these letters the Russian one alone has no others than Russian ones."""
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER = patterns("all")["any_letter"]
 _SCRIPTS: Final = {
     "kana": "\u3040-\u30ff",
     "ko": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3",

@@ -1,45 +1,35 @@
 """The lines of a text and what each is: heading, list item, table row, rule, code or prose."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from sag_retrieval.language.data import patterns
+
 _WRAPPED_WIDTH = 44
 """A line at least this wide (a Chinese character counts 2) without an end mark goes on in the next one."""
 _HEADING_LENGTH = 80
 
-_RULE = re.compile(r"[-=_*~\s]{3,}+|[|:+\s]*+-[|:\-+\s]*+")
-_FENCE = re.compile(r"(`{3,}|~{3,})")
-_HASHES = re.compile(r"(#{1,6})\s+\S")
-_ITEM = re.compile(
-    r"(?:[-*+–]\s+|[•▪◦·]\s*|(?:\(?\d{1,3}(?:[)、）]|\.(?!\d))|（[\d一二三四五六七八九十]{1,3}）|\(?[a-zA-Z][.)])\s*)(?=\S)"
-)
-_BULLET = re.compile(r"[-*+–]\s+|[•▪◦·]\s*")
-_CHAPTER = re.compile(
-    r"第[一二三四五六七八九十百零〇\d]{1,5}[章节回部篇卷编条]|[一二三四五六七八九十]{1,3}、"
-    r"|(?:chapter|part|section|appendix|article|item|book)\s+(?:[ivxlc]+|\d+|[a-z]+)\b",
-    re.IGNORECASE,
-)
-_COUNTED_PART = re.compile(
-    r"[A-Z][A-Za-z]{3,}\s+(?:(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})|O(?:ne|NE)|T(?:wo|WO|hree|HREE|en|EN|welve|WELVE)"
-    r"|F(?:our|OUR|ive|IVE)|S(?:ix|IX|even|EVEN)|E(?:ight|IGHT|leven|LEVEN)|N(?:ine|INE))[.:]?"
-)
-_BOLD_LINE = re.compile(r"\*\*[^*]+\*\*[:：]?|__[^_]+__[:：]?")
-_ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…\u2600-\u27bf\U0001f000-\U0001faff\ufe0f]['\"”’」』)）\]】*_]*$")
+_SAYS = patterns("all")
+_RULE = _SAYS["rule"]
+_FENCE = _SAYS["fence"]
+_HASHES = _SAYS["heading_marks"]
+_ITEM = _SAYS["item"]
+_BULLET = _SAYS["bullet"]
+_CHAPTER = _SAYS["chapter"]
+_COUNTED_PART = _SAYS["counted_part"]
+_BOLD_LINE = _SAYS["bold_line"]
+_ENDS_SENTENCE = _SAYS["line_ends_sentence"]
 """A mark or an emoji at the end of a line."""
-_STOP = re.compile(r"(?:(?:[A-Za-z]\.){2}|(?<![\w.])[A-Z][a-z]{0,3}\.)$")
+_STOP = _SAYS["short_stop"]
 """A full stop of an acronym or a short abbreviation."""
-_SPOKEN = re.compile(
-    r"[A-Z][\w.'’-]{0,19}(?: [A-Z][\w.'’-]{0,19}){0,3}: \S"
-    r"|[\[(]?\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[ T]\d{1,2}:\d\d"
-)
+_SPOKEN = _SAYS["spoken"]
 """A name and a colon, as before what somebody says or a value, or the time of a message."""
-_LABEL = re.compile(r"(?![-*+•·▪◦–a-z\d(（])[^.!?。！？；，,;]{1,24}[:：]")
-_SENTENCE_MARK = re.compile(r"[。！？；，,;]|[.!?](?:\s|$)")
-_CAPITALS = re.compile(r"[A-Z][A-Z0-9\s&,.:'’()/-]+")
-_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]")
+_LABEL = _SAYS["label"]
+_SENTENCE_MARK = _SAYS["mark_in_line"]
+_CAPITALS = _SAYS["capitals"]
+_WIDE = _SAYS["wide_character"]
 
 
 class Span(NamedTuple):

@@ -8,23 +8,19 @@ from babel import UnknownLocaleError
 from babel.numbers import get_decimal_symbol, get_group_symbol
 
 from sag_retrieval.language.amounts import read_amount
+from sag_retrieval.language.data import either, source_of_all
 from sag_retrieval.language.mentions import Mention
-from sag_retrieval.language.unit_names import PERCENT_WORDS
 from sag_retrieval.language.units import CURRENCIES, SCALES, UNITS
 
 MONEY, PERCENTAGE, QUANTITY = "money", "percentage", "quantity"
 
-
-def _either(names: list[str]) -> str:
-    return "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
-
-
-_HAN_SCALE = _either([name for name in SCALES if not name.isascii()])
-_LATIN_SCALE = _either([name for name in SCALES if name.isascii()])
+_PERCENT = source_of_all("percent")
+_HAN_SCALE = either([name for name in SCALES if not name.isascii()])
+_LATIN_SCALE = either([name for name in SCALES if name.isascii()])
 _SIGNS = [name for name in CURRENCIES if len(name) <= 3 or not name.isascii()]  # noqa: PLR2004  signs and codes
-_SIGN = _either(_SIGNS)
-_HAN_UNIT = _either([name for name in {**UNITS, **CURRENCIES} if not name.isascii()])
-_LATIN_UNIT = _either([name for name in {**UNITS, **CURRENCIES} if name.isascii() and name[-1].isalpha()])
+_SIGN = either(_SIGNS)
+_HAN_UNIT = either([name for name in {**UNITS, **CURRENCIES} if not name.isascii()])
+_LATIN_UNIT = either([name for name in {**UNITS, **CURRENCIES} if name.isascii() and name[-1].isalpha()])
 _MINUS = r"(?:(?<![A-Za-z0-9)%_.])[-−]|(?<![A-Za-z])minus\s|[负負]\s?|零下\s?)"
 _LEAD = re.compile(
     rf"(?:(?P<minus>{_MINUS})?(?P<sign>{_SIGN})\s?(?P<inner>[-−])?|(?P<alone>{_MINUS}))\Z", re.IGNORECASE
@@ -65,15 +61,15 @@ def _written(digits: str) -> str:
         (?P<number>\d(?<![A-Za-z0-9_.,/]\d)(?:{digits}))
         (?:\s?(?P<han>{_HAN_SCALE})(?![а-яё])(?:(?<=тыс)\.)?(?P<more>(?:\d{{1,4}}(?:{_HAN_SCALE}))*)
           |(?:\s|-)?(?P<latin>{_LATIN_SCALE})(?![a-zA-ZÀ-ɏ])(?:(?<=mio|mrd|tsd)\.)?)?
-        (?:\s?(?P<percent>%|％|个百分点|百分点|percent(?:age\spoints?)?\b|per\scent\b|{PERCENT_WORDS})
+        (?:\s?(?P<percent>%|％|个百分点|百分点|percent(?:age\spoints?)?\b|per\scent\b|{_PERCENT})
           |余?多?\s?(?P<hanunit>{_HAN_UNIT})(?![а-яё])
           |(?:\s(?:de\s|d['’])|\s|-)?(?P<latinunit>{_LATIN_UNIT})(?:s|es)?(?![a-zA-ZÀ-ɏ]))?
         """
 
 
-_AMOUNT = re.compile(_written(_POINT), re.VERBOSE | re.IGNORECASE)
-_WITH_COMMA = re.compile(_written(_COMMA.replace("GROUP", r".\u00a0\u202f")), re.VERBOSE | re.IGNORECASE)
-_WITH_COMMA_AND_GAPS = re.compile(_written(_COMMA.replace("GROUP", r".\s")), re.VERBOSE | re.IGNORECASE)
+@cache
+def _compiled(digits: str) -> re.Pattern[str]:
+    return re.compile(_written(digits), re.VERBOSE | re.IGNORECASE)
 
 
 @cache
@@ -81,10 +77,11 @@ def _amount_of(language: str) -> re.Pattern[str]:
     """Amounts as a language writes them, by the Unicode locale data: with a decimal point or with a comma."""
     try:
         if get_decimal_symbol(language) != ",":
-            return _AMOUNT
-        return _WITH_COMMA_AND_GAPS if get_group_symbol(language).isspace() else _WITH_COMMA
+            return _compiled(_POINT)
+        gap = r"\s" if get_group_symbol(language).isspace() else r"\u00a0\u202f"
+        return _compiled(_COMMA.replace("GROUP", f".{gap}"))
     except (UnknownLocaleError, ValueError):
-        return _AMOUNT
+        return _compiled(_POINT)
 
 
 def quantities(text: str, language: str = "en") -> Iterator[Mention]:
@@ -101,7 +98,7 @@ def quantities(text: str, language: str = "en") -> Iterator[Mention]:
         start = found.start()
         ahead = text[start - 1 : start].strip() or text[max(0, start - 2) : max(0, start - 1)]
         lead = _LEAD.search(text, max(0, start - _LONGEST_LEAD), start) if ahead in _ENDS_LEAD else None
-        mention = _mention(found, lead, has_comma=pattern is not _AMOUNT)
+        mention = _mention(found, lead, has_comma=pattern is not _compiled(_POINT))
         made = _in_place(text, mention, language) if mention is not None else _upper_end(text, held, found, language)
         if made:
             yield from held if not held or held[0].end <= made[0].start else ()

@@ -4,58 +4,41 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
+from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.layout import Line, logical_lines
 from sag_retrieval.language.words import is_cjk, tokens
 
 _CLOSERS = r"(?:[\u00a0\u202f ]»|[\"'”’“»«›‹」』)）\]】〉》*_])*"
 """Closing marks; `“` and `«` close in German, `»` stands behind a space in French."""
 _CJK_MARK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
-_BREAK_IN_CHINESE = re.compile(rf"(?<=[{_CJK_MARK}]{{20}})(?<!\s)[^\S\n]*+\n\s*+(?=[{_CJK_MARK}])")
+_SAYS = patterns("all")
+_BREAK_IN_CHINESE = _SAYS["break_in_chinese"]
 _GAP = re.compile(r"\s+")
-_THAI = re.compile("[\u0e00-\u0eff]")
-_GAP_IN_THAI = re.compile(r"(?<=[\u0e00-\u0eff])[ \u00a0]+(?=[\u0e00-\u0eff])")
+_THAI = _SAYS["thai"]
+_GAP_IN_THAI = _SAYS["gap_in_thai"]
 """Thai and Lao have no mark at a sentence's end; a space ends a clause."""
 _LEAST_THAI = 40
 """Shorter clauses stay together."""
-_END = re.compile(rf"(?P<wide>[。！？；…؟۔।॥։።]+{_CLOSERS})|(?P<narrow>[.!?]+{_CLOSERS})")
-_BRACKETED = re.compile(r"《[^《》\n]{1,60}》|（[^（）\n]{1,80}）|\([^()\n]{1,80}\)|【[^【】\n]{1,60}】")
+_END = _SAYS["sentence_end"]
+_BRACKETED = _SAYS["bracketed"]
 _OPENING = frozenset("“«‹")
 """Closing marks of some languages, which open in others."""
 _OPENING_BRACKETS = frozenset("《〈「『【（([")
 _BOTH_WAYS = ('"', "'")
-_LAST_WORD = re.compile(r"[\w.'’-]{0,20}\Z")
-_SPACE_THEN = re.compile(r"\s+[\"'“‘„«»¿¡(\[「『*_]*(?P<next>\S?)")
-_NEXT_WORD = re.compile(r"[\s\"'“‘„«»¿¡(\[*_]*(\w+)")
-_BEFORE_ORDINAL = re.compile(
-    r"\b(?:am|dem|den|der|des|die|das|im|vom|zum|zur|bis|seit|ab|beim|jede[mnrs]?|und|oder|nach)\s\Z", re.IGNORECASE
-)
+_LAST_WORD = _SAYS["last_word"]
+_SPACE_THEN = _SAYS["space_then"]
+_NEXT_WORD = _SAYS["word_ahead"]
+_BEFORE_ORDINAL = patterns("de")["before_ordinal"]
 """Words of German that a number with a full stop follows as an ordinal: `am 3. November`, `im 18. Jahrhundert`."""
 _LONGEST_ORDINAL = 2
 _QUOTED_ON = frozenset("とのをにはもがでなっ")
 """Behind a closing quote these go on with the sentence in Japanese: 「……。」と言った。"""
-_ONLY_NUMBER = re.compile(r"[\W\d_]*(?:[A-Za-z]|[IVXLC]{1,5})?[\W\d_]*")
-_ACRONYM = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
+_ONLY_NUMBER = _SAYS["only_number"]
+_ACRONYM = _SAYS["acronym"]
 
-_NEVER_ENDS = re.compile(
-    "mr|mrs|ms|mx|dr|prof|rev|hon|st|ste|gen|col|capt|cpt|lt|sgt|maj|cmdr|adm|gov|sen|rep|pres|messrs|mme|mlle|fig|fr|sr"
-    "|mt|ft|no|nos|vol|vols|pp|p|ch|chap|sec|art|figs|eq|tab|ref|cf|vs|v|e.g|i.e|viz|approx|ca|c|dept|est|al|ed|eds|trans"
-    "|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|cit|op|ibid|incl"
-    "|abs|bspw|bzw|dipl|evtl|geb|ggf|hr|hrsg|inkl|ing|mio|mrd|nr|tsd|vgl|zzgl|env|mgr|mm|mlles"
-    "|dña|dra|dras|ee|uu|núm|pág|págs|sra|sras|sres|ud|uds|avda"
-    "|акад|д|е|и|им|илл|обл|п|пер|просп|проф|рис|св|см|стр|т|табл|ул",
-    re.IGNORECASE,
-)
-_SELDOM_ENDS = re.compile(
-    "inc|ltd|co|corp|plc|llc|bros|jr|sr|esq|etc|ph.d|m.d|b.a|m.a|b.sc|m.sc|a.m|p.m|u.s|u.k|u.n|e.u|d.c|ave|blvd",
-    re.IGNORECASE,
-)
-_STARTERS = re.compile(
-    "the|a|an|in|on|at|by|for|from|with|it|its|he|she|they|we|i|you|his|her|their|our|this|that|these|those|there|but|and|or"
-    "|so|yet|however|although|though|when|while|if|after|before|as|since|during|because|then|thus|therefore|meanwhile"
-    "|moreover|furthermore|one|two|three|some|many|most|all|both|each|no|not|what|who|where|why|how|once|until|unless|under"
-    "|over|between",
-    re.IGNORECASE,
-)
+_NEVER_ENDS = words_of_all("NEVER_ENDS")
+_SELDOM_ENDS = words_of_all("SELDOM_ENDS")
+_STARTERS = words_of_all("STARTERS")
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -166,9 +149,9 @@ def _full_stop_ends(text: str, first: int, mark: re.Match[str]) -> bool:
         return False
     found = _LAST_WORD.search(text[max(first, mark.start() - 20) : mark.start()])
     word = found[0].lstrip("'’-.") if found else ""
-    if _NEVER_ENDS.fullmatch(word):
+    if word.lower() in _NEVER_ENDS:
         return False
-    if _SELDOM_ENDS.fullmatch(word) or _ACRONYM.fullmatch(word):
+    if word.lower() in _SELDOM_ENDS or _ACRONYM.fullmatch(word):
         return _starts_sentence(text, mark.end())
     if len(word) == 1 and (word.isupper() or (word.isascii() and word.isalpha())) and not is_cjk(word):
         return word in "Ia" and _starts_sentence(text, mark.end())
@@ -185,7 +168,7 @@ def _is_ordinal(text: str, first: int, end: int, word: str) -> bool:
 
 def _starts_sentence(text: str, position: int) -> bool:
     following = _NEXT_WORD.match(text, position)
-    return following is None or _STARTERS.fullmatch(following[1]) is not None
+    return following is None or following[1].lower() in _STARTERS
 
 
 class SumyTokenizer:

@@ -7,8 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from math import log
 from typing import Final
 
@@ -17,6 +15,7 @@ from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.clusters.events import EventTable, Flags, Floats
 from sag_retrieval.core.types import Rows, Rows64
+from sag_retrieval.language.data import words_of_all
 from sag_retrieval.language.tagging import tagged
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem
 from sag_retrieval.statements.form import is_prose
@@ -146,14 +145,7 @@ def _read_cjk(run: str, start: int, language: str) -> Iterator[_Word]:
 
 def is_function_word(form: str) -> bool:
     """Whether a word is one of grammar or of the calendar, which say nothing of a subject."""
-    return form in STOP_WORDS or form in _function_words()
-
-
-@lru_cache
-def _function_words() -> frozenset[str]:
-    """Words of grammar and words that any text uses, besides the stop words of the index."""
-    text = resources.files("sag_retrieval.language").joinpath("function_words.txt").read_text(encoding="utf-8")
-    return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
+    return form in STOP_WORDS or form in words_of_all("FUNCTION_WORDS")
 
 
 def _languages(events: EventTable) -> list[str]:

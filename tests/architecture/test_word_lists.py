@@ -14,24 +14,31 @@ import pandas as pd
 import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
-from sag_pipeline.extract.rules.words import read_words
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.listing import RawDocument, list_source
+from sag_retrieval.language.data import languages, patterns, word_lists
 from sag_retrieval.language.words import is_cjk
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"
-LANGUAGES = ("en", "zh")
+LANGUAGES = tuple(language for language in languages() if word_lists(language))
 NAME_TYPES = frozenset({"person", "organisation", "place", "product", "work", "entity"})
 HEADINGS = frozenset({"Firm", "Organisations", "People", "in Chinese"})
 """What the rules take for names in the demo's documents and is none."""
 OF_ITS_CLASS = frozenset({"kimberly", "苏州", "昆明", "银川"})
 """A frequent first name, capitals of provinces, a city of ten million: listed whichever texts are at hand."""
+GRAMMAR = frozenset({"FUNCTION_WORDS", "FREQUENT_WORDS"})
+"""Lists of words of grammar, in which no name can stand: of some languages only one collection has texts."""
 HEADER = re.compile(r"^\[([A-Z_]+)\] \S.*?\. General: \S.*\.$")
 
 
+@pytest.mark.parametrize("language", languages())
+def test_every_expression_of_a_language_can_be_compiled(language):
+    assert all(patterns(language)[name].pattern for name in patterns(language))
+
+
 def text_of(language):
-    return files("sag_pipeline.extract.rules").joinpath(f"words_{language}.txt").read_text(encoding="utf-8")
+    return files("sag_retrieval.language").joinpath("data", language, "words.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -41,8 +48,8 @@ def test_every_listed_word_is_under_a_header_that_says_why_it_is_general(languag
     headers = [line for line in lines if line.startswith("[")]
     assert lines[0].startswith("[")
     assert all(map(HEADER.match, headers)), [line for line in headers if not HEADER.match(line)]
-    assert [HEADER.match(line)[1] for line in headers] == list(read_words(language))
-    assert all(read_words(language).values())
+    assert [HEADER.match(line)[1] for line in headers] == list(word_lists(language))
+    assert all(word_lists(language).values())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -69,8 +76,8 @@ def demo_names():
     with (ROOT / "data/documents/firms-and-people.csv").open(encoding="utf-8") as table:
         cells = {part for row in csv.reader(table) for cell in row for part in (cell, *cell.split(" "))}
     found |= {cell for cell in cells if is_cjk(cell)}
-    known = {name for language in LANGUAGES for name in read_words(language)["KNOWN_PLACES"]}
-    known |= read_words("en")["PEOPLES"]
+    known = {name for language in LANGUAGES for name in word_lists(language).get("KNOWN_PLACES", ())}
+    known |= word_lists("en")["PEOPLES"]
     return frozenset(name for name in found - HEADINGS if name.casefold() not in known)
 
 
@@ -101,7 +108,7 @@ def test_no_name_of_the_demo_stands_in_the_packages():
         path
         for package in ("sag_pipeline", "sag_retrieval")
         for path in (ROOT / package).rglob("*")
-        if path.suffix in (".py", ".txt", ".md", ".j2", ".js")
+        if path.suffix in (".py", ".txt", ".toml", ".md", ".j2", ".js")
     ]
 
     found = {path.name: hits for path in sources if (hits := set(looked_for.findall(without_docstrings(path))))}
@@ -111,7 +118,7 @@ def test_no_name_of_the_demo_stands_in_the_packages():
 
 
 def test_no_name_of_the_demo_is_a_listed_word():
-    listed = {word for language in LANGUAGES for words in read_words(language).values() for word in words}
+    listed = {word for language in LANGUAGES for words in word_lists(language).values() for word in words}
 
     assert {name for name in demo_names() if name.casefold() in listed} == set()
 
@@ -140,8 +147,9 @@ def texts():
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the evaluation data is not beside the project")
 def test_no_listed_word_is_a_name_in_one_collection_alone():
     sets, small, capital = defaultdict(set), set(), set()
-    words = {word for language in LANGUAGES for listed in read_words(language).values() for word in listed}
-    chinese = sorted(word for word in read_words("zh")["KNOWN_PLACES"])
+    lists = {(language, name): listed for language in LANGUAGES for name, listed in word_lists(language).items()}
+    words = {word for (_, name), listed in lists.items() if name not in GRAMMAR for word in listed}
+    chinese = sorted(word for word in word_lists("zh")["KNOWN_PLACES"])
     for name, text in texts():
         found = set(re.findall(r"[A-Za-z]+(?:-[a-z]+)?", text))
         pairs = set(re.findall(r"(?=\b([A-Za-z]+ [A-Za-z]+)\b)", text))

@@ -26,11 +26,9 @@ ENGLISH = {
     "[Anna] and [Bob] founded [Acme].": ["Anna founded Acme", "Bob founded Acme"],
     "[Anna Smith], who founded [Acme], leads [Beta].": ["Anna Smith founded Acme", "Anna Smith leads Beta"],
     "[Oslo] is the capital of [Norway].": ["Oslo capital_of Norway"],
-    "The capital of [Norway] is [Oslo].": ["Oslo capital_of Norway"],
     "[Jane], president of [Acme], met [Bob].": ["Jane president_of Acme", "Jane met Bob"],
     "[Acme]'s founder [Jane] resigned.": ["Jane founder_of Acme"],
     "[Acme] chairman [Jane] signed the deal with [Beta].": ["Jane chairman_of Acme", "Jane signed_deal_with Beta"],
-    "In [Oslo], [Anna] opened a plant for [Acme].": ["Anna opened_plant_for Acme", "Anna opened_in Oslo"],
     "[Heat] is a film directed by [Mann] and starring [Pacino].": ["Mann film_directed Heat", "Heat starring Pacino"],
     "[Acme] did not buy [Beta].": ["Acme not_buy Beta"],
     "[Ada] served as president of [Norway].": ["Ada served_as_president_of Norway"],
@@ -44,7 +42,6 @@ CHINESE = {
     "[马云]是[阿里巴巴]的创始人。": ["马云 创始人 阿里巴巴"],
     "[挪威]的首都是[奥斯陆]。": ["奥斯陆 首都 挪威"],
     "[华为]与[长安汽车]签署了战略合作协议。": [],
-    "[甲公司]将[乙公司]出售给[丙公司]。": ["甲公司 出售给 丙公司", "甲公司 出售 乙公司"],
     "[张三]和[李四]创立了[甲公司]。": ["张三 创立 甲公司", "李四 创立 甲公司"],
     "[张三]毕业于[清华大学]，先后任职于[甲公司]和[乙公司]。": [
         "张三 毕业于 清华大学",
@@ -52,7 +49,6 @@ CHINESE = {
         "张三 任职于 乙公司",
     ],
     "[甲公司]没有参与[乙公司]的收购。": ["甲公司 没有参与收购 乙公司"],
-    "[甲公司]在[深圳]设立了全资子公司[乙公司]。": ["甲公司 设立全资子公司 乙公司", "甲公司 设立在 深圳"],
     "[华为公司]被列入[实体清单]。": ["华为公司 被列入 实体清单"],
     "[洛蒙]的食堂周五粉刷，钥匙由[沈玉兰]保管。": [],
 }

@@ -1,6 +1,5 @@
 """Extract events without a model: one per sentence; short lines of forms are joined."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +18,12 @@ from sag_pipeline.extract.rules.tables import (
     row_fact,
 )
 from sag_retrieval.core.records import Chunk, Document, Event, make_id
+from sag_retrieval.language.data import pattern_of_all, patterns
 from sag_retrieval.language.layout import Line, LineKind, marker_length
 from sag_retrieval.language.sentences import one_line, spans_within
 from sag_retrieval.language.words import is_cjk
 
-_PRONOUN = re.compile(
-    r"(?:(?P<he>He|She)|(?P<his>His|Her))(?=\s[a-z])|(?P<ta>[他她])(?P<de>的)?(?=[\u3400-\u9fff])(?![们們人的])"
-)
+_PRONOUN = pattern_of_all("pronoun")
 _BACK: Final = 2
 """Sentences in front of a pronoun in which a person is looked for; the nearest one that names any decides."""
 _FAR: Final = 200
@@ -50,8 +48,7 @@ def with_names(text: str, spans: Sequence[tuple[int, int]], opens: Sequence[bool
         name = _person_before(text, spans, opens, names, row) if found else None
         if found and name:
             names[row] = name
-            is_of = found["his"] or found["de"]
-            owner = f"{name}{'的' if found['ta'] else '’s'}" if is_of else name
+            owner = f"{name}’s" if found["of_en"] else f"{name}的" if found["of_zh"] else name
             said[row] = one_line(f"{owner}{text[found.end() : end]}")
     return said
 
@@ -91,15 +88,8 @@ _LONGEST_TURN = 400
 _FRAGMENT = 16
 """A narrower sentence (a Chinese character counts 2) carries no statement and joins its neighbour."""
 
-_WIDE = re.compile("[\u3400-\u9fff\uff00-\uff60\u3000-\u303f]")
-_ONLY_DATE = re.compile(
-    r"(?=.*(?:[年月]|\d{4}|[A-Z][a-z]{2}))(?:[\d\s年月日号时分.,/:，、（）()–-]|(?:st|nd|rd|th)\b"
-    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)[a-z]*)+[。.:：]?",
-)
-_ANNOUNCES = re.compile(r"[:：][*_]*$")
-_ENDED = re.compile(r"[.!?。！？；…]['\"”’」』)）\]】*_]*$")
-_STATES = re.compile(r"[.!?。！？…]['\"”’」』)）\]】*_]*$")
-"""A list's item that ends so is a sentence by itself."""
+_SAYS = patterns("all")
+_ONLY_DATE = patterns("en")["only_date"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +228,16 @@ def _with_lead(text: str, line: Line, pieces: Sequence[_Piece], table: _Table) -
     is_item = line.kind is LineKind.ITEM
     if is_item and table.lead and len(pieces) == 1:
         own = one_line(text[pieces[0].start : pieces[0].end])
-        is_fragment = not pieces[0].is_label and len(own) >= LEAST_LENGTH and not _STATES.search(own)
+        is_fragment = not pieces[0].is_label and len(own) >= LEAST_LENGTH and not _SAYS["states"].search(own)
         if is_fragment and table.is_begun:
             pieces = [replace(pieces[0], fact=f"{table.lead} {own}", is_line=False)]
     table.is_begun = is_item
     if not is_item:
         last = pieces[-1] if pieces else None
         is_lead = (
-            last is not None and last.is_label and _ANNOUNCES.search(text, max(last.start, last.end - 4), last.end)
+            last is not None
+            and last.is_label
+            and _SAYS["announces"].search(text, max(last.start, last.end - 4), last.end)
         )
         own = one_line(text[last.start : last.end]) if last and is_lead else ""
         table.lead = own if len(own) <= _LONGEST_TITLES else ""
@@ -304,18 +296,20 @@ def _sentences(text: str, line: Line) -> Iterator[_Piece]:
     spans = list(spans_within(text, line.start + marker_length(text, line), line.end))
     is_field = len(spans) == 1 and is_field_line(text, line)
     for row, (start, end) in enumerate(spans):
-        is_line = len(spans) == 1 and not _ENDED.search(text, max(start, end - _FRAGMENT), end)
-        is_label = bool(_ANNOUNCES.search(text, max(start, end - _FRAGMENT), end))
+        is_line = len(spans) == 1 and not _SAYS["ended"].search(text, max(start, end - _FRAGMENT), end)
+        is_label = bool(_SAYS["announces"].search(text, max(start, end - _FRAGMENT), end))
         is_label = is_label or (end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end)))
         is_short = _is_narrow(text, start, end)
-        is_brief = is_short or (len(text[start:end].split()) <= _FEW_WORDS and not _WIDE.search(text, start, end))
+        is_brief = is_short or (
+            len(text[start:end].split()) <= _FEW_WORDS and not _SAYS["wide"].search(text, start, end)
+        )
         if is_brief and row == 0 and len(spans) > 1:
             is_label = True  # `2. Night duty. From May on …`: what the sentences after it are about
         yield _Piece(start, end, is_line, is_label, is_short=is_short, is_field=is_field and is_line)
 
 
 def _is_narrow(text: str, start: int, end: int) -> bool:
-    return end - start < _FRAGMENT and end - start + len(_WIDE.findall(text, start, end)) < _FRAGMENT
+    return end - start < _FRAGMENT and end - start + len(_SAYS["wide"].findall(text, start, end)) < _FRAGMENT
 
 
 def _joined(text: str, pieces: Sequence[_Piece]) -> Iterator[_Piece]:

@@ -1,10 +1,10 @@
 """Find headings in plain text, with or without marks, in Chinese and English."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sag_retrieval.language.data import pattern_of_all, patterns
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, is_counted_part, logical_lines
 from sag_retrieval.language.words import fold
 
@@ -16,41 +16,10 @@ _RUNNING = 3
 """A line that stands so often between blank lines is a running head, not a heading."""
 _WIDEST = {"zh": 30, "en": 70}
 
-_LEVELS: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
-    (level, re.compile(pattern, re.IGNORECASE))
-    for level, pattern in (
-        (
-            1,
-            r"第[一二三四五六七八九十百零〇\d]+[部篇卷编]|(?:part|book|volume)\s+(?:[ivxlc]+|\d+|one|two|three)\b",
-        ),
-        (2, r"第[一二三四五六七八九十百零〇\d]+[章回]|(?:chapter|appendix|item)\s+\w+|附录|附件"),
-        (
-            3,
-            r"第[一二三四五六七八九十百零〇\d]+[节条]|(?:section|article)\s+\w+|[一二三四五六七八九十]{1,3}[、．]",
-        ),
-        (4, r"[（(][一二三四五六七八九十]{1,3}[）)]|[IVX]{1,5}[.．]\s"),
-        (6, r"\d{1,2}(?:\.\d{1,2}){2,3}[.．、]?\s*(?=\D)"),
-        (5, r"\d{1,2}\.\d{1,2}[.．、]?\s*(?=[^\d%])"),
-        (4, r"\d{1,2}[.．、]\s*(?=\D)"),
-        (6, r"[（(](?:\d{1,2}|[a-z]|[ivx]{1,4})[）)]\s*"),
-        (
-            3,
-            r"(?:abstract|introduction|background|conclusions?|references|acknowledge?ments|bibliography)\W*$",
-        ),
-        (3, r"(?:摘要|引言|前言|背景|结论|结语|总结|致谢|参考文献)\W*$"),
-    )
-)
-_HASHES = re.compile(r"#{1,6}")
-_SAYS = re.compile(r"[。！？；，,;!?…]|\.(?:\s|$)|[:：](?:\s|$)")
-_ANNOUNCES = re.compile(r"如下|下表|以下|下列|\bfollow(?:s|ing)\b|\s{2,}|\d$", re.IGNORECASE)
-_NUMBER = re.compile(
-    r"^(?:(?:item|part|section|article|chapter|appendix)\s+\w{1,5}[.:]?\s*"
-    r"|[（(]?[\divxa-z一二三四五六七八九十]{1,4}[.．、）)]\s*|\d+(?:\.\d+)+\s*)",
-    re.IGNORECASE,
-)
-_STARTS = re.compile(r"[A-Z0-9(（【《\u3400-\u9fff]")
-_PAGE = re.compile(r"[\s\d./·•|-]*|(?:page\s*\d+|第\s*\d+\s*页).*", re.IGNORECASE)
-_CONTINUED = re.compile(r"[（(](?:续|continued|cont\.?)[）)]$", re.IGNORECASE)
+_SAYS = patterns("all")
+_ANNOUNCES = pattern_of_all("announces_lines")
+_LEVELS = (1, 2, 3, 6, 5, 4)
+"""In the order in which they are looked for: `1.2.3` begins like `1.2`, and that like `1.`."""
 
 
 class Heading(NamedTuple):
@@ -85,13 +54,13 @@ def headings_of(text: str, language: str = "en", lines: Sequence[Line] | None = 
         and (level := _level(text, lines, number, _WIDEST.get(language, _WIDEST["en"]))) is not None
     ]
     often = Counter(fold(heading.title) for heading in found)
-    return [h for h in found if _HASHES.match(text, h.start) or often[fold(h.title)] < _RUNNING]
+    return [h for h in found if _SAYS["hashes"].match(text, h.start) or often[fold(h.title)] < _RUNNING]
 
 
 def _level(text: str, lines: Sequence[Line], number: int, widest: int) -> int | None:
     line = lines[number]
     bare = text[line.start : line.end]
-    hashes = _HASHES.match(bare)
+    hashes = _SAYS["hashes"].match(bare)
     if line.kind is LineKind.HEADING:
         return len(hashes[0]) if hashes else _numbered_level(bare) or _UNMARKED_LEVEL
     if line.kind is LineKind.LABEL:
@@ -104,17 +73,22 @@ def _level(text: str, lines: Sequence[Line], number: int, widest: int) -> int | 
 def _numbered_level(bare: str) -> int | None:
     if is_counted_part(bare):
         return _COUNTED_LEVEL
-    return next((level for level, pattern in _LEVELS if pattern.match(bare)), None)
+    return next((level for level in _LEVELS if _SAYS[f"level_{level}_heading"].match(bare)), None)
 
 
 def _stands_alone(text: str, lines: Sequence[Line], number: int) -> bool:
     """Whether a line is a short name without a statement, with blank lines or rules around it."""
     line = lines[number]
     bare = text[line.start : line.end]
-    if "\n" in bare or _PAGE.fullmatch(bare) or _CONTINUED.search(bare) or not _STARTS.match(bare):
+    if (
+        "\n" in bare
+        or _SAYS["page_number"].fullmatch(bare)
+        or _SAYS["continued"].search(bare)
+        or not _SAYS["heading_starts"].match(bare)
+    ):
         return False
-    body = _NUMBER.sub("", bare)
-    if not body or _SAYS.search(body) or number + 1 == len(lines):
+    body = _SAYS["heading_number"].sub("", bare)
+    if not body or _SAYS["heading_says"].search(body) or number + 1 == len(lines):
         return False
     ahead, after = lines[max(number - 1, 0)], lines[number + 1]
     is_first = number == 0 or ahead.kind is LineKind.RULE or text.count("\n", ahead.end, line.start) > 1

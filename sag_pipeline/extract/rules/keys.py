@@ -1,6 +1,5 @@
 """Extract keys without a model: names, dates, amounts and topics in the words of an event."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,9 +12,9 @@ from sag_pipeline.extract.rules.names import ALIASED, NameIndex, aliases, longes
 from sag_pipeline.extract.rules.own_names import own_names
 from sag_pipeline.extract.rules.recogniser import RULES, recognised
 from sag_pipeline.extract.rules.tables import amounts_of_columns
-from sag_pipeline.extract.rules.words import read_words
 from sag_retrieval.core.key_schema import KeyTypes
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
+from sag_retrieval.language.data import pattern_of_all, patterns, word_lists, words_of_all
 from sag_retrieval.language.dates import DATE, dates, with_year
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines
 from sag_retrieval.language.mentions import Mention
@@ -27,32 +26,12 @@ FORECAST = "is_forecast"
 MOST_KEYS = 20
 """Of a table row or a list with more keys the first ones stay."""
 
-_FORECAST = re.compile(
-    r"预计|预期将|计划于|计划在|将于|将在|将会|即将|拟于|拟在|有望|力争"
-    r"|\b(?:is|are|was|were) (?:expected|scheduled|planned|forecast|projected|due) (?:to|for|on|by|in)\b"
-    r"|\b(?:will|shall)\b(?! (?:automatically|usually|normally|often|always|never|typically|generally|sometimes)\b)"
-    r"|\bplans? to\b|\b(?:intends?|going) to\b"
-    r"|\b(?:soll|sollen|geplant|voraussichtlich|vorgesehen)\b|\b(?:sera|seront|prévue?s?)\b"
-    r"|\b(?:será|serán|previst[oa]s?)\b"
-)
-
 TOPIC = "topic"
-_FORM_WORDS = read_words("en")["FORM_WORDS"]
+_FORM_WORDS = word_lists("en")["FORM_WORDS"]
 _LEAST_USES = 2
 _BEGINNING = 12
 _LONGEST_PRONOUN = 4
-_NUMBER = re.compile(
-    r"(?:第[一二三四五六七八九十百千零〇\d]++[章节部篇条]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.]|[（(]?[\dIVXivx]{1,4}[.)、）．]"
-    r"|(?<!\d)\d{1,9}(?:\.\d{1,9}){0,9}\s|(?:chapter|part|section|appendix)\s+\w+[:.]?)\s*",
-    re.IGNORECASE,
-)
-_CHINESE = re.compile(r"[\u3400-\u9fff]{2,8}")
-_ENGLISH = re.compile(r"[a-z]{3,}(?:[ -][a-z]{3,}){0,2}")
-_GENERIC = re.compile(
-    "introduction|background|summary|conclusions?|overview|contents|notes?|references|appendix|details|history|general"
-    "|other|results|discussion|abstract|preface|basic|information|list|name"
-    "|前言|引言|背景|概述|概况|总结|结论|目录|附录|附件|其他|其它|说明|备注|摘要|简介|基本信息|内容|正文|参考文献|结语"
-)
+_FORECAST, _NUMBER = pattern_of_all("forecast"), pattern_of_all("part_number")
 
 
 def offline_keys(
@@ -226,6 +205,5 @@ def topics(text: str, lines: Sequence[Line]) -> list[Mention]:
 def _term(line: str) -> str:
     """What a heading names, if it is short enough to be a term; empty otherwise."""
     words = _NUMBER.sub("", bare_heading(line), count=1).strip()
-    pattern = _CHINESE if is_cjk(words) else _ENGLISH
-    is_term = pattern.fullmatch(words) and not _GENERIC.fullmatch(words) and words not in _FORM_WORDS
-    return words if is_term else ""
+    is_term = patterns("zh" if is_cjk(words) else "en")["term"].fullmatch(words)
+    return words if is_term and words not in words_of_all("GENERAL_HEADINGS") | _FORM_WORDS else ""

@@ -1,28 +1,23 @@
 """What the lines of a document are to its events: titles, fields of a form, turns of a conversation, running heads."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sag_pipeline.extract.rules.headings import headings_of
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import patterns, word_lists
 from sag_retrieval.language.layout import Line, LineKind, logical_lines, trimmed
 from sag_retrieval.language.words import STOP_WORDS, fold, words
 
-_EN, _ZH = read_words("en"), read_words("zh")
-_SPEAKER = re.compile(
-    r"(?:[\[(]?\d[\d/.:, T-]{4,24}(?:[AaPp]\.?[Mm]\.?)?[\])]?[ \t]{0,2}[-–]?[ \t]{0,2})?[*_]{0,2}"
-    r"(?P<name>[^\W\d_a-z][^\W\d_]{0,19}(?:[ .'’_-]{1,2}[^\W_]{1,19}){0,3})[*_]{0,2}[ ]?[:：][*_]{0,2}[ \t]{0,2}(?=\S)"
-)
+_EN, _ZH = word_lists("en"), word_lists("zh")
+_SAYS = patterns("all")
 _NOT_SPEAKERS = frozenset().union(
     *(_EN[name] for name in ("FORM_WORDS", "COMMON", "CALENDAR", "EMPTY_CELLS")), _ZH["NOT_QUOTED"]
 )
 _LEAST_TURNS = 4
 _LEAST_SHARE = 0.4
 """Of the lines of a text: fewer that begin so are labels."""
-_SENTENCE = re.compile(r"[.!?。！？…]")
 _TALK = _EN["SMALL_TALK"] | _ZH["SMALL_TALK"]
 _LONGEST_TALK = 120
 _CONTRACTED = frozenset("s t m re ve ll d".split())
@@ -49,10 +44,10 @@ def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Utterance]:
     for line in lines:
         if line.kind in (LineKind.ROW, LineKind.RULE, LineKind.CODE, LineKind.HEADING):
             continue
-        mark = _SPEAKER.match(text, line.start, line.end)
+        mark = _SAYS["speaker"].match(text, line.start, line.end)
         if mark and mark["name"].lower() not in _NOT_SPEAKERS:
             found[line.start] = Utterance(mark["name"], mark.start("name"), mark.end("name"), mark.end())
-            spoken += bool(_SENTENCE.search(text, mark.end(), line.end))
+            spoken += bool(_SAYS["sentence_mark"].search(text, mark.end(), line.end))
     uses = Counter(turn.speaker for turn in found.values())
     is_talk = len(found) >= max(_LEAST_TURNS, _LEAST_SHARE * len(lines)) and 2 * spoken >= len(found)
     return found if is_talk and 2 <= len(uses) <= len(found) / 2 else {}  # noqa: PLR2004  two who speak
@@ -71,13 +66,6 @@ def words_said(said: str, speakers: frozenset[str]) -> int:
     return sum(word not in known for word in words(spoken)) + max(0, len(said) - _LONGEST_TALK)
 
 
-_FIELD = re.compile(
-    r"(?:[-*+•·]\s+|\(?\d{1,2}[.)]\s*)?[*_]{0,3}[^\W\d_][^:：\n|.!?。！？]{0,28}[:：][*_]{0,3}[ \t]{0,3}(?=[^\s/])"
-)
-_NO_STATEMENT = re.compile(r"[.!?。！？；…:：][\"'”’」』)）\]】*_]*$")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_PARTS = re.compile(r"[^\W\d_](?:(?![A-Z])[^\W\d_])*")
-"""Words of a name, also of one without blanks: `AdaByron`."""
 _RUNNING = 4
 """A line that stands so often, but for its digits, is a running head or foot."""
 _LONGEST_HEAD = 80
@@ -105,7 +93,9 @@ class Page:
         self._titles = {heading.start for heading in headings_of(text, language, self._lines)}
         self._bare = [_bare(text, line) for line in self._lines]
         self._often = {bare for bare, count in Counter(self._bare).items() if bare and count >= _RUNNING}
-        self.speakers = frozenset(fold(part) for turn in self._turns.values() for part in _PARTS.findall(turn.speaker))
+        self.speakers = frozenset(
+            fold(part) for turn in self._turns.values() for part in _SAYS["part_of_name"].findall(turn.speaker)
+        )
 
     def within(self, start: int, end: int) -> list[Line]:
         """The lines that lie in a part of the text, cut at its ends."""
@@ -146,7 +136,7 @@ def is_field_line(text: str, line: Line) -> bool:
     """
     if line.kind not in (LineKind.PROSE, LineKind.ITEM):
         return False
-    return bool(_FIELD.match(text, line.start, line.end)) or _has_figures(text[line.start : line.end])
+    return bool(_SAYS["field"].match(text, line.start, line.end)) or _has_figures(text[line.start : line.end])
 
 
 def _has_figures(words: str) -> bool:
@@ -161,13 +151,13 @@ def _bare(text: str, line: Line) -> str:
     if line.kind in (LineKind.ROW, LineKind.RULE, LineKind.CODE) or line.end - line.start > _LONGEST_HEAD:
         return ""
     words = text[line.start : line.end]
-    if ":" in words or "：" in words or _NO_STATEMENT.search(words):
+    if ":" in words or "：" in words or _SAYS["no_statement"].search(words):
         return ""
-    return " ".join(_LETTERS.findall(words.lower()))
+    return " ".join(_SAYS["letters"].findall(words.lower()))
 
 
 def _is_shouted(words: str) -> bool:
     """Whether a short line is in capitals, and no sentence."""
-    if len(words) > _LONGEST_HEAD or not words.isupper() or _NO_STATEMENT.search(words):
+    if len(words) > _LONGEST_HEAD or not words.isupper() or _SAYS["no_statement"].search(words):
         return False
     return sum(word.isalpha() for word in words.split()) >= _LEAST_SHOUTED

@@ -1,16 +1,14 @@
 """Decide from its form alone what a name in Latin letters names: a person, an organisation, a place or a product."""
 
-import re
 from functools import lru_cache
-from typing import Final
 
 from babel import Locale
 
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import pattern_of_all, patterns, word_lists
 from sag_retrieval.language.words import fold
 
 PERSON, ORGANISATION, PLACE, PRODUCT, WORK, ENTITY = "person", "organisation", "place", "product", "work", "entity"
-_WORDS = read_words("en")
+_WORDS, _SAYS = word_lists("en"), patterns("en")
 _NO_TERRITORIES = frozenset({"EU", "EZ", "QO", "UN", "ZZ"})
 """Codes of the locale data for unions and for what is unknown."""
 KNOWN_PLACES = _WORDS["KNOWN_PLACES"] | frozenset(
@@ -21,43 +19,12 @@ KNOWN_PLACES = _WORDS["KNOWN_PLACES"] | frozenset(
 """The list, and the countries and territories of the Unicode locale data, but for names that are words of French."""
 _UNDOTTED = str.maketrans("", "", "./")
 _LEGAL_FORMS = frozenset(word.translate(_UNDOTTED) for form in _WORDS["LEGAL_FORMS"] for word in [form.split()[-1]])
-LEGAL_FORM: Final = "|".join(
-    re.escape(form) for form in sorted(_WORDS["LEGAL_FORMS"], key=lambda form: (-len(form), form))
-)
-"""Alternatives of a regular expression: every legal form as it is written, the longest first."""
 _LONGEST_PERSON = 4
-_PARTICLES = frozenset("de del della der den di da dos van von la le al el bin ibn ter zu y e".split())
-_MODEL = re.compile(r"(?=.*[A-Z])[A-Za-z]+[-.]?\d[\w.-]*")
-_WITHIN_NAMES = re.compile(r"['’-]")
-_PINYIN = re.compile(
-    r"(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:i?ang|iong|uang|ing|eng|ong|i?an|iao|uai|uan|ai|ao|ei|en|er|ia|ie|in|iu|ou|"
-    r"ua|ue|ui|un|uo|a|e|i|o|u)['’-]?){1,2}",
-    re.IGNORECASE,
-)
-
-_PERSON_BEHIND = re.compile(
-    rf"\s(?:(?:also|later|then|has|had|have)\s)?(?:{'|'.join(sorted(_WORDS['PERSON_VERBS']))})\b"
-    rf"|\s?(?:{'|'.join(sorted(word for word in read_words('zh')['AFTER_NAME'] if len(word) > 1))}|先生|女士|[说看称])"
-)
+_WITHIN_NAMES = str.maketrans("", "", "'’-")
+_PERSON_BEHIND = pattern_of_all("person_behind")
 """What is said of persons alone, behind a name."""
-_PERSON_LABEL = re.compile(
-    rf"(?:\A|[\n|])[*_ \t]{{0,4}}(?:{'|'.join(sorted(_WORDS['PERSON_LABELS']))})[*_ ]{{0,4}}:[*_ \t]{{0,4}}"
-    r"(?:[^:\n|]{0,80}[,;&]\s?(?:and\s)?)?\Z",
-    re.IGNORECASE,
-)
 _LONGEST_LABEL = 120
 """No label of persons stands further in front of one."""
-_FIRM_BEHIND = re.compile(
-    r"['’]s\s(?:(?:board\sof\sdirectors|shareholders?|stockholders|employees|subsidiar(?:y|ies)|headquarters"
-    r"|annual\sreport|revenues?|chief\sexecutive|market\sshare|stock\sprice|share\sprice|total\sassets|cash\sflow"
-    r"|corporate\sgovernance|(?:net|operating)\s(?:profit|income|loss))\b|C[EFT]O\b)"
-    r"|(?:,|\s(?:is|was))\s(?:established|founded|incorporated|headquartered)\s(?:on|in|by)\b"
-)
-"""What is said of firms alone, behind a name."""
-_ABSTRACT = re.compile(
-    r"[a-z]{4,30}(?:tions?|sions?|logy|logies|ments?|ities|ceuticals?|nautics|tronics|ware|tech)\Z", re.IGNORECASE
-)
-"""Endings of abstract nouns, which end no surname but short ones: `Aviation`, `Entertainment`."""
 
 
 @lru_cache(maxsize=65_536)
@@ -73,19 +40,21 @@ def name_type(name: str) -> str:
     first, last, folded = words[0].lower(), words[-1].lower().rstrip(","), name.lower()
     if folded in KNOWN_PLACES:
         return ENTITY if folded in _WORDS["FIRST_NAMES"] else PLACE
-    if _is_organisation(words, first, last):
+    if last in _WORDS["ORGANISATIONS"] or has_legal_form(words[-1]):
         return ORGANISATION if len(words) > 1 else ENTITY
+    if words[1:2] == ["of"] and first in _WORDS["ORGANISATION_OF"]:
+        return ORGANISATION
     is_common = first == "new" and last in _WORDS["COMMON_NOUNS"]  # `New Year`; `West Point` is a place
     is_led = first in _WORDS["PLACE_FIRST"] and not is_common
     if len(words) > 1 and words[0].isalpha() and (last in _WORDS["PLACES"] or is_led):
         return PLACE
     if _is_person(words):
         return PERSON
-    return PRODUCT if _MODEL.fullmatch(words[-1]) and len(name) > 2 else ENTITY  # noqa: PLR2004
+    return PRODUCT if _SAYS["model"].fullmatch(words[-1]) and len(name) > 2 else ENTITY  # noqa: PLR2004
 
 
 def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) -> str:
-    """The type by form; where that is open, what a role, a label, a verb or a possession shows.
+    """The type by form; where that is open, what a role, a label or a verb shows.
 
     Args:
         text: A text.
@@ -97,13 +66,11 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
     key_type = name_type(name)
     if key_type != ENTITY:
         return key_type
-    if not name.replace(" ", "").islower() and _FIRM_BEHIND.match(text, span[1]):
-        return ORGANISATION
     if " " not in name or not may_be_person(name):
         return PERSON if led_by in _WORDS["ADDRESSES"] and name.isalpha() else ENTITY
     before = text[max(0, span[0] - _LONGEST_LABEL) : span[0]]
     acts = name.count(" ") == 1 and _PERSON_BEHIND.match(text, span[1])
-    return PERSON if led_by or acts or (":" in before and _PERSON_LABEL.search(before)) else ENTITY
+    return PERSON if led_by or acts or (":" in before and _SAYS["person_label"].search(before)) else ENTITY
 
 
 def may_be_person(name: str) -> bool:
@@ -132,30 +99,22 @@ def has_legal_form(last: str) -> bool:
     return last.rstrip(",").translate(_UNDOTTED) in _LEGAL_FORMS
 
 
-def _is_organisation(words: list[str], first: str, last: str) -> bool:
-    if last in _WORDS["ORGANISATIONS"] or has_legal_form(words[-1]):
-        return True
-    return len(words) > 2 and words[1] == "of" and first in _WORDS["ORGANISATION_OF"]  # noqa: PLR2004
-
-
 def _is_person(words: list[str]) -> bool:
     if not _has_form_of_person(words):
         return False
-    if len(words) == 2 and words[0].lower() in _WORDS["PINYIN_SURNAMES"] and _PINYIN.fullmatch(words[1]):  # noqa: PLR2004
+    if len(words) == 2 and words[0].lower() in _WORDS["PINYIN_SURNAMES"] and _SAYS["pinyin"].fullmatch(words[1]):  # noqa: PLR2004
         return True
     first = fold(words[0])
     is_initials = words[0].isupper() and len(words[0]) <= 2 and len(words[-1]) > 1 and not words[-1].isupper()  # noqa: PLR2004
-    return first in _WORDS["FIRST_NAMES"] or first.partition("-")[0] in _WORDS["FIRST_NAMES"] or is_initials
+    return is_initials or not _WORDS["FIRST_NAMES"].isdisjoint((first, first.partition("-")[0]))
 
 
 def _has_form_of_person(words: list[str]) -> bool:
-    if not 2 <= len(words) <= _LONGEST_PERSON:  # noqa: PLR2004  a first name and a surname
+    if not 2 <= len(words) <= _LONGEST_PERSON or not words[-1][:1].isupper():  # noqa: PLR2004  a first name and a surname
         return False
-    if not all(word[:1].isupper() or word in _PARTICLES for word in words) or not words[-1][:1].isupper():
-        return False
-    if any(not _WITHIN_NAMES.sub("", word).rstrip(",").isalpha() for word in words):
-        return False
+    for word in words:
+        is_capital = word[:1].isupper() or word in _WORDS["PARTICLES"]
+        if not is_capital or not word.translate(_WITHIN_NAMES).rstrip(",").isalpha():
+            return False
     last = words[-1].lower()
-    if _ABSTRACT.match(last):
-        return False
-    return last not in _WORDS["NOT_SURNAMES"] and last not in _WORDS["ORGANISATIONS"] and last not in _WORDS["PLACES"]
+    return not any(last in _WORDS[kind] for kind in ("NOT_SURNAMES", "ORGANISATIONS", "PLACES"))

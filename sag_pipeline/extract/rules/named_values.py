@@ -9,6 +9,7 @@ from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_retrieval.core.key_schema import KeyType, KeyTypes
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.language.amounts import WrittenAmount, in_unit
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.mentions import Mention
 from sag_retrieval.language.quantities import MONEY, PERCENTAGE, QUANTITY, quantities
@@ -17,11 +18,11 @@ from sag_retrieval.language.words import is_cjk
 _AMOUNTS = frozenset({MONEY, PERCENTAGE, QUANTITY})
 _NEAR = 32
 """Characters between a name and its value, at most."""
-_BREAK = re.compile(r"[;；。!?！？\n]|\.\s")
+_BREAK = patterns("all")["value_break"]
 """What no value belongs across."""
-_BARE = re.compile(r"\d[\d,]*(?:\.\d+)?(?![\d%％])")
-_SAYS = re.compile(r"\s?(?:[:：=]|为|是|\bis\b)\s?", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_]{1,12}")
+_BARE = patterns("all")["bare_number"]
+_SAYS = patterns("all")["says_value"]
+_WORD = patterns("all")["short_word"]
 
 
 class _Named(NamedTuple):

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from sag_pipeline.extract.places import LONGEST_NAME
+from sag_pipeline.extract.places import Places
 from sag_pipeline.extract.rules.lines import turns_of
 from sag_pipeline.extract.rules.name_types import (
     ENTITY,
@@ -23,13 +23,12 @@ from sag_pipeline.extract.rules.names_ja import japanese_firms, japanese_names
 from sag_pipeline.extract.rules.names_latin import latin_names
 from sag_pipeline.extract.rules.names_ru import russian_names
 from sag_pipeline.extract.rules.names_zh import chinese_names
+from sag_retrieval.language.data import patterns, source_of_all
 from sag_retrieval.language.layout import Line, LineKind, logical_lines
 from sag_retrieval.language.mentions import Mention
 from sag_retrieval.language.sentences import one_line, spans_of
 from sag_retrieval.language.words import is_cjk
 
-_CELL = re.compile(r"(?<!\\)\|")
-_LABEL = re.compile(r"[^:：|]{1,40}[:：]\s*\Z")
 _LEAST_SHARE = 0.1
 """Of the names of a column, whose type must be known."""
 
@@ -70,7 +69,7 @@ def _types_of_columns(text: str, lines: Sequence[Line], mentions: Sequence[Menti
         if line.kind is not LineKind.ROW:
             table += line.kind is not LineKind.RULE
             continue
-        borders = [found.start() for found in _CELL.finditer(text, line.start, line.end)]
+        borders = [found.start() for found in patterns("all")["cell_border"].finditer(text, line.start, line.end)]
         for row in range(bisect_left(starts, line.start), bisect_left(starts, line.end)):
             if _fills_cell(text, line, borders, mentions[row]):
                 columns[table, bisect_right(borders, mentions[row].start)].append(row)
@@ -89,14 +88,10 @@ def _fills_cell(text: str, line: Line, borders: Sequence[int], mention: Mention)
     first = borders[place - 1] + 1 if place else line.start
     last = borders[place] if place < len(borders) else line.end
     before, after = text[first : mention.start], text[mention.end : last]
-    return not after.strip() and (not before.strip() or bool(_LABEL.match(before)))
+    return not after.strip() and (not before.strip() or bool(patterns("all")["label_of_cell"].match(before)))
 
 
-_LETTER = "[A-Za-z0-9À-ɏ]"
-_WORD = re.compile(f"(?<!{_LETTER}){_LETTER}+")
-_PREFIX = 2
-_STICKS = re.compile(_LETTER)
-
+_LAST_LATIN = "\u024f"
 _BY_STRENGTH = (PERSON, ORGANISATION, WORK, PLACE, PRODUCT, ENTITY)
 _SAME_NAME = {
     "U.S": "United States",
@@ -107,64 +102,47 @@ _SAME_NAME = {
     "UK": "United Kingdom",
 }
 
-_SAID = (
-    r"以下简称为?|下称|简称|又称|又名|又写作|也称|也叫|亦称|原名|英文名为?|中文名为?|全称"
-    r"|hereinafter|also (?:known|called|written)(?: as)?|known (?:abroad )?as|formerly|abbreviated(?: as)?|in Chinese"
-)
-_TONGUE = r"[\u4e00-\u9fff]{1,4}[语文](?:全称|名称|名|简称|拼音)?|[A-Z][a-z]{2,12}"
+_CALLED = source_of_all("called")
+_MARKS = "[“「\"']?"
 _OPENS = re.compile(
-    rf"\s?[（(]\s?(?:(?P<said>{_SAID})\s?[:：]?|(?:{_TONGUE})[:：]|(?P<born>born|née?))?\s?[“「\"']?", re.IGNORECASE
+    rf"\s?[（(]\s?(?:(?P<said>{_CALLED})\s?[:：]?|(?:{source_of_all('language_named')})[:：]|(?P<born>(?i:born|née?)))?"
+    rf"\s?{_MARKS}"
 )
 _KNOWN = re.compile(
-    rf"\s?(?:[（(][^()（）]{{0,80}}[)）]\s?)?[,，]?\s?(?:{_SAID}"
-    r"|(?:better |best )?known (?:professionally |popularly )?as|professionally known as)\s?[“「\"']?",
-    re.IGNORECASE,
+    rf"\s?(?:[（(][^()（）]{{0,80}}[)）]\s?)?[,，]?\s?(?:{_CALLED}|{source_of_all('known_as')})\s?{_MARKS}"
 )
 """Another name behind a name, in a clause of its own."""
-_GOES_ON = re.compile(r"[”」\"']?\s?(?:、|，|,|和|与|and|or|或)\s?[“「\"']?")
-_CLOSES = re.compile(r"[”」\"']?\s?[）)]")
-_ENDS = re.compile(r"[”」\"']?\s?[）),，;；]")
+_GOES_ON = patterns("all")["other_name_goes_on"]
+_ENDS = patterns("all")["other_name_ends"]
 ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
 
 
 class NameIndex:
-    """Finds names as they are spelt, the longest at each place; Latin ones only as whole words.
-
-    Linear in the text: a name is looked up by its first word, or, in Chinese, by its first two characters, and then by
-    the few lengths that names with this beginning have.
-    """
+    """Finds names as they are spelt, the longest at each place; Latin ones only as whole words. Linear in the text."""
 
     def __init__(self, names: Mapping[str, tuple[str, str]]) -> None:
         """Index surface → (key type, value)."""
         self._names = names
-        lengths: dict[str, set[int]] = defaultdict(set)
-        words: set[str] = set()
-        characters: set[str] = set()
-        for name in names:
-            if 0 < len(name) <= LONGEST_NAME:
-                word = _WORD.match(name)
-                lengths[word[0] if word else name[:_PREFIX]].add(len(name))
-                (words if word else characters).add(name[0])
-        self._lengths = {beginning: sorted(each, reverse=True) for beginning, each in lengths.items()}
-        self._words = frozenset(words)
-        self._characters = frozenset(characters)
+        self._places = Places(names)
 
     def mentions(self, text: str) -> Iterator[Mention]:
-        """Mentions in the text: Latin ones in order, then Chinese ones in order; they may overlap."""
-        for word in _WORD.finditer(text) if self._words else ():
-            if word[0] in self._lengths:
-                yield from self._longest(text, word.start(), word[0])
-        for place, character in enumerate(text) if self._characters else ():
-            if character in self._characters and (beginning := text[place : place + _PREFIX]) in self._lengths:
-                yield from self._longest(text, place, beginning)
+        """Mentions in the text in order, the longest at each place; they may overlap."""
+        longest: dict[int, str] = {}
+        for start, name in self._places.within(text):
+            if len(name) > len(longest.get(start, "")) and _is_whole(text, start, start + len(name)):
+                longest[start] = name
+        for start, name in longest.items():
+            yield Mention(start, start + len(name), *self._names[name])
 
-    def _longest(self, text: str, start: int, beginning: str) -> Iterator[Mention]:
-        for length in self._lengths[beginning]:
-            end = start + length
-            name = text[start:end]
-            if name in self._names and not (_STICKS.match(name[-1]) and _STICKS.match(text[end : end + 1])):
-                yield Mention(start, end, *self._names[name])
-                return
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether no word of Latin letters goes on at an end of a name."""
+    pairs = (text[max(0, start - 1) : start + 1], text[end - 1 : end + 1])
+    return not any(map(_is_within_word, pairs))
+
+
+def _is_within_word(pair: str) -> bool:
+    return len(pair) == 2 and pair.isalnum() and max(pair) <= _LAST_LATIN  # noqa: PLR2004  two characters
 
 
 def longest_only(mentions: Iterable[Mention]) -> list[Mention]:
@@ -310,7 +288,8 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
 
 
 def _is_other_form(text: str, one: Mention, other: Mention) -> bool:
-    if not (_ENDS if _differ(one, other) else _CLOSES).match(text, other.end):
+    ends = _ENDS.match(text, other.end)
+    if not ends or not (_differ(one, other) or ends["mark"] in "）)"):
         return False
     if one.key_type != other.key_type and "entity" not in (one.key_type, other.key_type):
         return False

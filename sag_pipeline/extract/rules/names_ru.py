@@ -1,44 +1,23 @@
 """Find Russian names in any case and give them in the nominative: persons, places, firms in quotes."""
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sag_pipeline.extract.rules.name_types import ENTITY, ORGANISATION, PERSON, PLACE
 from sag_retrieval.language.cases import without_cases
+from sag_retrieval.language.data import patterns, word_lists
 from sag_retrieval.language.mentions import Mention
 from sag_retrieval.language.words import fold
 
 if TYPE_CHECKING:
     from pymorphy3 import MorphAnalyzer
 
-_NAME = "[А-ЯЁ][а-яё]+(?:-[А-ЯЁ][а-яё]+)?"
-_RUN = re.compile(
-    rf"(?<![\w«-])(?:(?:[А-ЯЁ]\.\s?){{1,2}})?{_NAME}(?:[ \t]{_NAME})*"
-    rf"(?:[ \t](?:[А-ЯЁ]\.\s?){{2}}(?!\s?{_NAME}))?(?![\w-])"
-)
-_NEXT_WORD = re.compile(r"[ \t](?P<word>[а-яё]{2,})")
-_ADJECTIVE = re.compile("[а-яё]+(?:[иыо]й|[ое]го|[ое]му|[иы]м|[ое]м|ая|яя|ую|юю|ое|ее|ые|ие|[иы]х|[иы]ми)")
-_PART = re.compile(_NAME)
-_INITIALS = re.compile(r"(?:[А-ЯЁ]\.\s?)+")
-_QUOTED = re.compile(r"(?<![А-ЯЁа-яё])(?P<before>[А-ЯЁа-яё]+)\s«(?P<name>[А-ЯЁ\d][^«»\n]{1,60})»")
-_WORD_BEFORE = re.compile(r"(?<![а-яё])(?P<word>[а-яё]+)\s\Z")
-_FORMS = frozenset("ООО ОАО ЗАО ПАО АО НАО ИП ФГУП ГУП МУП НКО".split())
-_FIRMS = frozenset(
-    """авиакомпания агентство ассоциация банк верфь газета группа завод издательство институт клуб комбинат компания
-    концерн корпорация кооператив магазин мастерская музей общество объединение организация пароходство партия
-    предприятие радиостанция ресторан сеть стартап сыроварня театр телеканал типография университет фабрика ферма фирма
-    фонд холдинг центр школа""".split()
-)
-_PLACES = frozenset(
-    """бухта волость город гора губерния деревня край мыс область озеро округ остров пик площадь полуостров посёлок порт
-    провинция район республика река село станица станция улица хутор""".split()
-)
-_PERSONAL, _OF_PLACES = ("Name", "Surn", "Patr"), ("Geox",)
+_WORDS, _SAYS = word_lists("ru"), patterns("ru")
+_PERSONAL, _OF_PLACES = frozenset({"Name", "Surn", "Patr"}), frozenset({"Geox"})
 _CASES = ("nomn", "gent", "datv", "accs", "ablt", "loct")
 _GENDERS = ("masc", "femn", "neut")
 _LEAST_SCORE = 0.05
@@ -46,8 +25,7 @@ _LONGEST = 4
 """A run of more words is a heading."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     start: int
     end: int
     words: tuple[str, ...]
@@ -57,14 +35,9 @@ class _Found:
     """False where the start of a sentence may explain the capital."""
 
     @property
-    def value(self) -> str:
-        """The name in the nominative."""
-        return " ".join(self.words)
-
-    @property
     def folded(self) -> str:
         """The name without case endings."""
-        return without_cases(fold(self.value))
+        return without_cases(fold(" ".join(self.words)))
 
 
 def russian_names(text: str, sentence_starts: Sequence[int]) -> list[Mention]:
@@ -78,18 +51,17 @@ def russian_names(text: str, sentence_starts: Sequence[int]) -> list[Mention]:
         sentence_starts: Where sentences begin, ascending.
 
     """
-    quoted = list(_quoted(text))
-    ends = [one.end for one in quoted]
-    found = [*quoted]
-    for run in _RUN.finditer(text):
-        row = bisect_right(ends, run.start())
-        if row == len(quoted) or run.end() <= quoted[row].start:
+    found = list(_quoted(text))
+    quoted = [(one.start, one.end) for one in found]
+    for run in _SAYS["run"].finditer(text):
+        row = bisect_left(quoted, (run.end(), 0)) - 1
+        if row < 0 or quoted[row][1] <= run.start():
             found += _of_run(text, run, sentence_starts)
     sure = {one.folded for one in found if one.is_sure}
     kept = sorted((one for one in found if one.folded in sure), key=lambda one: one.start)
     wholes = _by_surname(kept)
     return [
-        Mention(one.start, one.end, whole.key_type, whole.value)
+        Mention(one.start, one.end, whole.key_type, " ".join(whole.words))
         for one in kept
         for whole in (wholes.get(one.folded, one),)
     ]
@@ -97,64 +69,56 @@ def russian_names(text: str, sentence_starts: Sequence[int]) -> list[Mention]:
 
 def _quoted(text: str) -> Iterator[_Found]:
     """Names in quotes behind a legal form or what an organisation is."""
-    for run in _QUOTED.finditer(text):
-        before = run["before"]
-        if before in _FORMS or _is_any(before, _FIRMS):
-            yield _Found(run.start("name"), run.end("name"), (run["name"].strip(),), ORGANISATION, is_sure=True)
+    for run in _SAYS["quoted"].finditer(text):
+        if run["before"] in _WORDS["LEGAL_FORMS"] or _is_any(run["before"], "ORGANISATIONS"):
+            yield _Found(*run.span("name"), (run["name"].strip(),), ORGANISATION, is_sure=True)
 
 
 def _of_run(text: str, run: re.Match[str], starts: Sequence[int]) -> Iterator[_Found]:
     """The name of a run, without a first word of a sentence that is none."""
-    words = [found.span() for found in _PART.finditer(text, run.start(), run.end())]
-    row = bisect_left(starts, run.start())
-    is_first, start = row < len(starts) and starts[row] == run.start(), run.start()
+    words = [found.span() for found in _SAYS["part"].finditer(text, run.start(), run.end())]
+    row, start = bisect_left(starts, run.start()), run.start()
+    is_first = row < len(starts) and starts[row] == start
     if is_first and len(words) > 1 and not _kinds(text[slice(*words[0])]):
         words, is_first = words[1:], False
         start = words[0][0]
     spelt = [text[slice(*word)] for word in words]
-    behind = _NEXT_WORD.match(text, run.end())
+    behind = _SAYS["next_word"].match(text, run.end())
     if len(words) > _LONGEST:
         return
     if behind and _qualifies(spelt, behind["word"]):
-        if not is_first and _is_any(behind["word"], _PLACES):
+        if not is_first and _is_any(behind["word"], "PLACES"):
             first, *last = _nominative([*spelt, behind["word"]])
             yield _Found(start, behind.end(), (first, *map(str.lower, last)), PLACE, is_sure=True)
         return
     key_type = _type_of(spelt, text[max(0, start - 30) : start])
     is_sure = not is_first or len(words) > 1 or _is_only_name(spelt[0])
     if key_type == PERSON:
-        initials = [found[0].strip() for found in _INITIALS.finditer(text, start, run.end()) if not _in(found, words)]
-        yield _Found(start, _end(run), (*initials, *_nominative(spelt)), PERSON, is_sure=is_sure or bool(initials))
+        outside = f"{text[start : words[0][0]]} {text[words[-1][1] : run.end()]}"
+        initials = [each.strip() for each in _SAYS["initials"].findall(outside)]
+        end = run.start() + len(run[0].rstrip())
+        yield _Found(start, end, (*initials, *_nominative(spelt)), PERSON, is_sure or bool(initials))
     elif key_type == PLACE or not all(map(_is_common, spelt)):
-        yield _Found(words[0][0], words[-1][1], _nominative(spelt), key_type, is_sure=is_sure)
+        yield _Found(words[0][0], words[-1][1], _nominative(spelt), key_type, is_sure)
 
 
 def _qualifies(words: Sequence[str], noun: str) -> bool:
     """Whether a single word is an adjective before a noun: `Никольской церкви`, `Чёрного мыса`."""
-    if len(words) > 1 or not _ADJECTIVE.fullmatch(words[0].lower()):
-        return False
-    return any("NOUN" in parse.tag for parse in _parses(noun)[:1])
+    is_adjective = len(words) == 1 and _SAYS["adjective"].fullmatch(words[0].lower())
+    return bool(is_adjective) and any("NOUN" in parse.tag for parse in _parses(noun)[:1])
 
 
-def _is_any(word: str, among: frozenset[str]) -> bool:
-    return any(parse.normal_form in among for parse in _parses(word))
-
-
-def _end(run: re.Match[str]) -> int:
-    return run.start() + len(run[0].rstrip())
-
-
-def _in(found: re.Match[str], words: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= found.start() < end for start, end in words)
+def _is_any(word: str, among: str) -> bool:
+    return any(parse.normal_form in _WORDS[among] for parse in _parses(word))
 
 
 def _type_of(words: Sequence[str], before: str) -> str:
-    word = _WORD_BEFORE.search(before)
-    is_place = word is not None and _is_any(word["word"], _PLACES)
+    word = _SAYS["word_before"].search(before)
+    is_place = word is not None and _is_any(word["word"], "PLACES")
     known = frozenset[str]().union(*map(_kinds, words))
-    if not is_place and known.intersection(_PERSONAL):
+    if known & _PERSONAL and not is_place:
         return PERSON
-    return PLACE if is_place or known.intersection(_OF_PLACES) else ENTITY
+    return PLACE if is_place or known & _OF_PLACES else ENTITY
 
 
 def _by_surname(found: Sequence[_Found]) -> dict[str, _Found]:
@@ -168,30 +132,27 @@ def _by_surname(found: Sequence[_Found]) -> dict[str, _Found]:
 
 
 def _is_surname(word: str) -> bool:
-    personal = [parse for parse in _parses(word) if any(kind in parse.tag for kind in _PERSONAL)]
+    personal = [parse for parse in _parses(word) if _tags(parse) & _PERSONAL]
     return bool(personal) and "Surn" in max(personal, key=lambda parse: parse.score).tag
+
+
+def _tags(parse: Any) -> frozenset[str]:  # noqa: ANN401  a reading of the dictionary
+    return frozenset(tag for tag in (*_PERSONAL, *_OF_PLACES) if tag in parse.tag)
 
 
 def _kinds(word: str) -> frozenset[str]:
     """What a name may be by the dictionary: the tags of its likely readings."""
-    return frozenset(
-        kind
-        for parse in _parses(word)
-        if parse.score >= _LEAST_SCORE
-        for kind in (*_PERSONAL, *_OF_PLACES)
-        if kind in parse.tag
-    )
+    return frozenset().union(*(_tags(parse) for parse in _parses(word) if parse.score >= _LEAST_SCORE))
 
 
 def _is_only_name(word: str) -> bool:
-    likely = [parse for parse in _parses(word) if parse.score >= _LEAST_SCORE]
-    return all(any(kind in parse.tag for kind in (*_PERSONAL, *_OF_PLACES)) for parse in likely)
+    return all(_tags(parse) for parse in _parses(word) if parse.score >= _LEAST_SCORE)
 
 
 def _is_common(word: str) -> bool:
     """Whether the dictionary has a word and as no name: contracts write `Договор` and `Заказчик` with a capital."""
     parse = _parses(word)[0]
-    return bool(parse.is_known) and not any(kind in parse.tag for kind in (*_PERSONAL, *_OF_PLACES))
+    return bool(parse.is_known) and not _tags(parse)
 
 
 def _nominative(words: Sequence[str]) -> tuple[str, ...]:
@@ -203,9 +164,11 @@ def _nominative(words: Sequence[str]) -> tuple[str, ...]:
             score = sum(parse.score for parse in read if parse)
             if all(read) and score > best[0] + 1e-9:
                 best = (score, read)
-    if not best[1]:
-        return tuple(words)
-    return tuple(_as_spelt(parse, word) for parse, word in zip(best[1], words, strict=True))
+    forms = [parse.inflect({"nomn", "sing"}) for parse in best[1]] or [None] * len(words)
+    return tuple(
+        "-".join(part[:1].upper() + part[1:] for part in form.word.split("-")) if form else word
+        for form, word in zip(forms, words, strict=True)
+    )
 
 
 def _reading(word: str, case: str, gender: str) -> Any:  # noqa: ANN401  a reading of the dictionary
@@ -215,14 +178,7 @@ def _reading(word: str, case: str, gender: str) -> Any:  # noqa: ANN401  a readi
         for parse in _parses(word)
         if case in parse.tag and "sing" in parse.tag and (gender in parse.tag or "ms-f" in parse.tag)
     ]
-    return max(fitting, key=lambda parse: (any(k in parse.tag for k in _PERSONAL), parse.score), default=None)
-
-
-def _as_spelt(parse: Any, word: str) -> str:  # noqa: ANN401  a reading of the dictionary
-    form = parse.inflect({"nomn", "sing"})
-    if form is None:
-        return word
-    return "-".join(part[:1].upper() + part[1:] for part in form.word.split("-"))
+    return max(fitting, key=lambda parse: (bool(_tags(parse) & _PERSONAL), parse.score), default=None)
 
 
 @lru_cache(maxsize=65_536)

@@ -1,10 +1,10 @@
 """Names of a document that mean what its title names: the title without an addition, and the name it opens with."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sag_pipeline.extract.name_matching import bare_title, is_telling
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk, normal_name
 
 _LEAST_WORDS: Final = 2
@@ -13,10 +13,10 @@ _LEAST_START: Final = 3
 """Letters of a short first name: Tim of Timothy."""
 _READ: Final = 2_000
 """Characters of a document in which its first line of prose is looked for."""
-_ABOVE: Final = re.compile(r"\s*(?:#[^\n]*(?:\n|$)\s*)*")
+_ABOVE: Final = patterns("all")["headings_above"]
 """Headings before the first line of prose."""
-_ARTICLE: Final = re.compile(r"(?:the|an?)\s|[《“\"「*_]", re.IGNORECASE)
-_ENDED: Final = re.compile(r"[^\w'’-]|$")
+_ARTICLE: Final = patterns("all")["article"]
+_ENDED: Final = patterns("all")["word_ended"]
 
 
 def own_names(title: str, text: str, names: Iterable[str]) -> set[str]:

@@ -1,15 +1,12 @@
 """Derive triples without a model: relations are the words between two names, dates and amounts become properties."""
 
-import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import rjieba
 
 from sag_pipeline.extract.rules.keys import TOPIC
-from sag_pipeline.extract.rules.words import read_words
+from sag_pipeline.extract.rules.names import NameIndex, longest_only, outside
 from sag_pipeline.extract.triples import (
     ACTION_TYPES,
     SUBJECT_TYPES,
@@ -22,39 +19,25 @@ from sag_pipeline.extract.triples import (
     relation_name,
 )
 from sag_retrieval.core.records import TITLE, Event, EventKey, Key, Triple
+from sag_retrieval.language.data import patterns, word_lists, words_of_all
 from sag_retrieval.language.dates import dates
+from sag_retrieval.language.mentions import Mention
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 
 _LONGEST_PATH: Final = 6
 """Words between two names; what stands farther apart is said of something else."""
 _MOST_WORDS: Final = 4
 """Words of a relation: of more the first and the last two."""
-_TOKEN: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\d[\d.,]*|['’]s?\b|[^\w\s]")
-_CLASSES: Final = {
-    "BE": "be is are was were been being am 是 为 系",
-    "NOT": "not never n't nor 不 没 没有 未 未曾 并未 并非",
-    "BY": "by 被 由 遭",
-    "LINK": """of in on at for from with to into onto over under about between among through during within without
-        against as toward towards near across beyond via upon along above below
-        在 于 向 对 从 自 给 以 把 将 按 至 往 对于""",
-    "AND": "and or & , ， 、 和 与 及 同 以及 或",
-    "OF": "'s ’s 的 之",
-    "PRON": "he she it they 他 她 它 该 其",
-    "STOP": """; : . ! ? ( ) — – | " “ ” when while where because although though if but than whose after before since
-        until 。 ； ！ ？ ： （ ） 《 》""",
-    "SMALL": """a an the this that these those its his her their our my your some any each every all both another such
-        many several who which whom have has had having will would can could may might shall should must do does did
-        also then later first
-        了 过 着 已 已经 曾 曾经 正 正在 会 能 可 可以 应 应当 须 需 必须 将要 即将 均 都 也 还
-        又 再 先后 共同 分别 同时 并 并且 进行 予以""",
+_CLASS: Final = {
+    word: kind
+    for kind in ("BE", "NOT", "BY", "LINK", "AND", "OF", "PRON", "STOP", "SMALL")
+    for word in words_of_all(f"{kind}_BETWEEN")
 }
-"""Closed classes of words: what they do between two names."""
-_CLASS: Final = {word: name for name, listed in _CLASSES.items() for word in listed.split()}
-_ROLES: Final = read_words("en")["ROLES"]
+"""Word of a closed class → what it does between two names."""
+_ROLES: Final = word_lists("en")["ROLES"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(NamedTuple):
     """A word, a mark or a name; `kind` is what it does in a sentence."""
 
     text: str
@@ -62,43 +45,10 @@ class _Item:
     number: int = -1
 
 
-@dataclass(slots=True)
-class _Clause:
-    """What has been read since the last border: who acts, the words since, and names that a preposition leads."""
-
-    subjects: list[int] = field(default_factory=list)
-    path: list[_Item] = field(default_factory=list)
-    led: list[tuple[tuple[_Item, ...], int]] = field(default_factory=list)
-    """Names before the verb, with the words that lead to them: `In Oslo`, `the capital of Norway`, 由马云."""
-    last: tuple[_Item, ...] = ()
-    """The words before the last object, which the next one shares: `Acme bought Beta and Gamma`."""
-    is_joined: bool = False
-    """Whether a comma or `and` was the last item."""
-
-    def join(self) -> None:
-        """Take a comma or `and`; what a name owns before it acted, not the name."""
-        self.is_joined = True
-        if self.path and self.path[0].kind == "OF":
-            self.subjects = []
-
-    def read(self, item: _Item) -> None:
-        """Take a word: behind `and` a new predicate begins, behind an object a preposition goes on with its verb."""
-        if item.kind == "DATE" and self.path and self.path[-1].kind == "LINK":
-            self.path.pop()  # `on 3 May`
-        if item.kind in ("SMALL", "DATE"):
-            return
-        if self.is_joined:
-            self.path = []
-        elif not self.path and self.last and item.kind == "LINK":
-            self.path = list(self.last[:1])
-        self.is_joined = False
-        self.path.append(item)
-
-
 def sentence_relations(content: str, names: Sequence[NameSpan], topic: int | None = None) -> list[Link]:
     """Relations that a sentence states between its names, in its order; passives by `by`, 被 and 由 are turned round.
 
-    The subject is the first name of a clause that no preposition leads; what stands between it and a later name is the
+    The subject is the first name of a clause that no preposition leads; the words between it and a later name are the
     relation. A role or an owned noun alone between two names is what the second one is to the first.
 
     Args:
@@ -114,23 +64,82 @@ def sentence_relations(content: str, names: Sequence[NameSpan], topic: int | Non
     clause = _Clause()
     items = [*_items(content, names), _Item("", "STOP")]
     for row, item in enumerate(items):
-        if item.kind in ("STOP", "AND"):
-            found.update(dict.fromkeys(_acted(clause)))
-            clause = _Clause() if item.kind == "STOP" else clause
-            clause.join()
+        if item.kind == "STOP":
+            clause = _Clause()
         elif item.kind == "NAME":
-            found.update(dict.fromkeys(_of_name(clause, item.number, _nouns_behind(items, row + 1))))
+            found.update(dict.fromkeys(clause.name(item.number, _noun_behind(items, row + 1))))
         elif item.kind == "PRON" and topic is not None and not clause.subjects:
             clause.subjects = [topic]
         else:
-            clause.read(item)
+            found.update(dict.fromkeys(clause.word(item)))
     return [link for link in found if link[0] != link[2] and link[1]]
+
+
+class _Clause:
+    """What has been read since the last border: who acts, the words since, and the words before the last object."""
+
+    def __init__(self) -> None:
+        self.subjects: list[int] = []
+        self._path: list[_Item] = []
+        self._last: list[_Item] = []
+        self._agent: int | None = None
+        """Who acts by 被 or 由, before the verb."""
+        self._is_joined = False
+
+    def word(self, item: _Item) -> Iterator[Link]:
+        """Take a word: behind `and` a new predicate begins, behind an object a preposition goes on with its verb."""
+        if item.kind == "AND":
+            self._is_joined = True
+            if self._path and self._path[0].kind == "OF":
+                self.subjects = []  # what a name owned acted, not the name
+            return
+        if item.kind == "DATE" and self._path and self._path[-1].kind == "LINK":
+            self._path.pop()  # `on 3 May`
+        if item.kind in ("SMALL", "DATE"):
+            return
+        if self._agent is not None and item.kind == "WORD":
+            yield from ((self._agent, item.text, subject) for subject in self.subjects)
+            self._agent = None
+        if self._is_joined:
+            self._path = []
+        elif not self._path and self._last and item.kind == "LINK":
+            self._path = self._last[:1]
+        self._is_joined = False
+        self._path.append(item)
+
+    def name(self, name: int, noun: Sequence[_Item]) -> Iterator[Link]:
+        """The relations that end at a name; it becomes the subject of a clause that has none."""
+        path, is_joined = self._path, self._is_joined
+        self._path, self._is_joined = [], False
+        if not self.subjects:
+            self.subjects = [] if path and path[-1].kind in ("LINK", "BY") else [name]
+        elif not path and not self._last:
+            self.subjects = [*self.subjects, name] if is_joined else [name]
+        elif is_joined or not path:
+            yield from self._links(self._last, name)
+        elif _is_owned(path):
+            said = _relation([item for item in path if item.kind == "WORD"])
+            yield from ((name, said if is_cjk(said) else f"{said}_of", subject) for subject in self.subjects)
+            self.subjects = [name]
+        elif is_cjk(path[-1].text) and all(item.kind in ("LINK", "BY") for item in path):
+            self._agent = name if path[-1].kind == "BY" else None
+        elif path[0].kind == "OF":
+            self.subjects = [name]  # what a name owns acts, not the name
+        else:
+            self._last = path
+            yield from self._links([*(item for item in path if not noun or item.kind != "BE"), *noun], name)
+
+    def _links(self, path: Sequence[_Item], name: int) -> Iterator[Link]:
+        is_passive = bool(path) and path[-1].kind == "BY"
+        said = _relation(path[:-1] if is_passive else path)
+        for subject in self.subjects:
+            yield (name, said, subject) if is_passive else (subject, said, name)
 
 
 def _items(content: str, names: Sequence[NameSpan]) -> Iterator[_Item]:
     place = 0
     for start, end, number in [*names, (len(content), len(content), -1)]:
-        words = _TOKEN.findall(content, place, start)
+        words = patterns("all")["word_or_mark"].findall(content, place, start)
         if is_cjk(content):
             words = [word for word, _ in rjieba.tag("".join(content[place:start].split()), hmm=False)]
         yield from (_Item(word.lower(), _kind(word.lower())) for word in words)
@@ -140,75 +149,15 @@ def _items(content: str, names: Sequence[NameSpan]) -> Iterator[_Item]:
 
 
 def _kind(word: str) -> str:
-    if word in _CLASS:
-        return _CLASS[word]
-    return "WORD" if word[0].isalpha() and not word.endswith("ly") else "SMALL"
+    return _CLASS.get(word) or ("WORD" if word[0].isalpha() and not word.endswith("ly") else "SMALL")
 
 
-def _nouns_behind(items: Sequence[_Item], row: int) -> list[_Item]:
-    """What a name owns by 的: 创始人 behind 阿里巴巴的."""
-    if items[row].text not in ("的", "之"):
-        return []
+def _noun_behind(items: Sequence[_Item], row: int) -> Sequence[_Item]:
+    """The last noun that a name owns: 创始人 behind 阿里巴巴的."""
     end = row + 1
-    while items[end].kind == "WORD":
+    while items[row].kind == "OF" and is_cjk(items[row].text) and items[end].kind == "WORD":
         end += 1
-    return list(items[row + 1 : end])
-
-
-def _of_name(clause: _Clause, name: int, owned: Sequence[_Item]) -> Iterator[Link]:
-    """The relations that end at a name; it becomes the subject of a clause that has none."""
-    path, is_joined = tuple(clause.path), clause.is_joined
-    clause.path, clause.is_joined = [], False
-    if not clause.subjects:
-        yield from _begun(clause, path, name)
-    elif not path and not clause.last:
-        clause.subjects = [*clause.subjects, name] if is_joined else [name]
-    elif is_joined or not path:
-        yield from _links(clause, clause.last, name)
-    elif _is_owned(path):
-        noun = _relation([item for item in path if item.kind == "WORD"])
-        tail = noun if is_cjk(noun) else f"{noun}_of"
-        yield from ((name, tail, subject) for subject in clause.subjects)
-        clause.subjects = [name]
-    elif is_cjk(path[-1].text) and (path[-1].kind == "BY" or all(item.kind == "LINK" for item in path)):
-        clause.led.append((path, name))
-    elif path[0].kind == "OF":
-        clause.subjects = [name]  # what a name owns acts, not the name
-    else:
-        whole = (*(item for item in path if item.kind != "BE"), *owned[-1:]) if owned else path
-        yield from _links(clause, whole, name)
-        clause.last = path
-
-
-def _begun(clause: _Clause, path: tuple[_Item, ...], name: int) -> Iterator[Link]:
-    """A name before which none acts: led by a preposition, else the subject."""
-    if path and path[-1].kind in ("LINK", "BY"):
-        clause.led.append((path, name))
-        return
-    of = next((each for each in clause.led if len(each[0]) > 1), None)
-    if of and path and all(item.kind == "BE" for item in path):
-        yield name, _relation(of[0][-2:]), of[1]
-    clause.subjects = [name]
-
-
-def _links(clause: _Clause, path: tuple[_Item, ...], name: int) -> Iterator[Link]:
-    for subject in clause.subjects:
-        if path and path[-1].kind == "BY":
-            yield name, _relation(path[:-1]), subject
-        else:
-            yield subject, _relation(path), name
-        for lead, place in clause.led:
-            if len(lead) == 1 and path:
-                yield subject, _relation([path[0], *(lead if lead[0].text not in ("把", "将") else ())]), place
-    clause.led = []
-
-
-def _acted(clause: _Clause) -> Iterator[Link]:
-    """What the agents of 被 and 由 do to the subject, at the end of their clause: 阿里巴巴由马云创立."""
-    verb = [item for item in clause.path if item.kind == "WORD"][:1]
-    if verb and not clause.is_joined:
-        by = [name for path, name in clause.led if path[-1].kind == "BY" and is_cjk(path[-1].text)]
-        yield from ((agent, verb[0].text, subject) for agent in by for subject in clause.subjects)
+    return items[row + 1 : end][-1:]
 
 
 def _is_owned(path: Sequence[_Item]) -> bool:
@@ -293,14 +242,10 @@ def _read(content: str, named: Sequence[Key], topic: str, language: str) -> list
     about = next((number for number, key in enumerate(named) if key.key_id == topic), None)
     if len({number for _, _, number in spans} | ({about} - {None})) <= 1:
         return []  # a relation has two ends
-    spans = sorted([*spans, *_outside(spans, [(date.start, date.end, -1) for date in dates(content, language)])])
+    named_at = [Mention(start, end, "", "") for start, end, _ in spans]
+    others = outside(dates(content, language), named_at)
+    spans = sorted([*spans, *((date.start, date.end, -1) for date in others)])
     return sentence_relations(content, spans, about) if language == "en" or is_cjk(content) else []
-
-
-def _outside(names: Sequence[NameSpan], spans: Iterable[NameSpan]) -> list[NameSpan]:
-    starts = [start for start, _, _ in names]
-    rows = ((bisect_left(starts, span[1]) - 1, span) for span in spans)
-    return [span for row, span in rows if row < 0 or names[row][1] <= span[0]]
 
 
 def places_of(names: Sequence[str], content: str) -> list[NameSpan]:
@@ -308,27 +253,9 @@ def places_of(names: Sequence[str], content: str) -> list[NameSpan]:
     text = content.lower()
     if len(text) != len(content):
         text = content
-    found: list[NameSpan] = []
-    for number, name in enumerate(names):
-        wanted = name.lower()
-        place = text.find(wanted)
-        while wanted and place >= 0:
-            end = place + len(wanted)
-            if not (_joins(text, place) or _joins(text, end)):
-                found.append((place, end, number))
-            place = text.find(wanted, end)
-    found.sort(key=lambda span: (span[0], -span[1], span[2]))
-    kept: list[NameSpan] = []
-    for span in found:
-        if not kept or span[0] >= kept[-1][1]:
-            kept.append(span)
-    return kept
-
-
-def _joins(text: str, place: int) -> bool:
-    """Whether a place lies inside a word written with spaces."""
-    pair = text[max(0, place - 1) : place + 1]
-    return 0 < place < len(text) and pair.isalnum() and not is_cjk(pair)
+    numbers = {name.lower(): number for number, name in reversed(list(enumerate(names)))}
+    index = NameIndex({name: ("", name) for name in numbers})
+    return [(one.start, one.end, numbers[str(one.value)]) for one in longest_only(index.mentions(text))]
 
 
 def _subject(event: Event, named: Sequence[Key]) -> int:

@@ -193,38 +193,14 @@ def _places(starts: Rows64, weight: Floats, part: _Part, sizes: tuple[int, int])
     Of equally heavy places the one nearest the middle: a text that never changes is cut evenly.
     """
     least, most = sizes
-    heaviest = _Heaviest(starts, weight)
     todo, found = [(part.start, part.end)], []
     while todo:
         start, end = todo.pop()
         first, last = np.searchsorted(starts, start + least), np.searchsorted(starts, end - least, side="right")
         if end - start > most and first < last:
-            place = heaviest.between(int(first), int(last), start + end)
+            inside = weight[first:last]
+            ties = starts[first:last][inside == inside.max()]
+            place = int(ties[np.argmin(np.abs(2 * ties - (start + end)))])
             found.append(place)
             todo += [(start, place), (place, end)]
     return sorted(found)
-
-
-class _Heaviest:
-    """The heaviest of any neighbouring places, found in a few steps, for a long text is cut thousands of times."""
-
-    def __init__(self, starts: Rows64, weight: Floats) -> None:
-        values, self._rank = np.unique(weight, return_inverse=True)
-        order = np.argsort(self._rank, kind="stable")
-        self._starts_of = np.split(starts[order], np.searchsorted(self._rank[order], np.arange(1, len(values))))
-        self._starts = starts
-        self._highest = [self._rank]
-        while 2 ** len(self._highest) <= len(starts):
-            half, below = 2 ** (len(self._highest) - 1), self._highest[-1]
-            self._highest.append(np.maximum(below[:-half], below[half:]))
-
-    def between(self, first: int, last: int, twice_middle: int) -> int:
-        """Of the places `first` to before `last` the heaviest one, of equals the nearest to the middle."""
-        level = (last - first).bit_length() - 1
-        highest = self._highest[level]
-        same = self._starts_of[int(max(highest[first], highest[last - 2**level]))]
-        low = np.searchsorted(same, self._starts[first])
-        high = np.searchsorted(same, self._starts[last - 1], side="right")
-        middle = int(np.searchsorted(same[low:high], twice_middle / 2)) + int(low)
-        near = same[max(middle - 1, int(low)) : min(middle + 1, int(high))]
-        return int(near[np.argmin(np.abs(2 * near - twice_middle))])

@@ -1,26 +1,21 @@
 """Read rows of tables as facts: every value with the name of its column, nothing for empty cells."""
 
-import re
 from collections.abc import Iterator, Sequence
 
-from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.language.data import patterns, word_lists
 from sag_retrieval.language.mentions import Mention
 from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.sentences import one_line
 
-_EMPTY = read_words("en")["EMPTY_CELLS"]
-_UNNAMED = re.compile(r"(?:unnamed(?::[_ ]?\d+)*(?:_level_\d+)?|column ?\d+|[-–—_.\s]*)", re.IGNORECASE)
-_BORDER = re.compile(r"(?<!\\)\|")
-_NUMBER = re.compile(r"[-+−(]?\d[\d,. ]*\)?%?")
-_VALUE = re.compile(r"(?:^|; )(?P<column>[^;:]{1,80}): (?P<number>[-+−]?\d[\d,]*(?:\.\d+)?)(?=;|$)")
-_UNIT = re.compile(r"[(（\[]([^()（）\[\]]{1,12})[)）\]]")
+_EMPTY = word_lists("en")["EMPTY_CELLS"]
+_SAYS = patterns("all")
 
 
 def cells_of(row: str) -> list[str]:
     """The cells of a row of a Markdown table, empty ones included."""
     bare = row.strip()
     bare = bare.removeprefix("|").removesuffix("|")
-    return [one_line(cell) for cell in _BORDER.split(bare)]
+    return [one_line(cell) for cell in _SAYS["cell_border"].split(bare)]
 
 
 def is_empty(cell: str) -> bool:
@@ -30,13 +25,13 @@ def is_empty(cell: str) -> bool:
 
 def columns_of(header: Sequence[str]) -> list[str]:
     """The names of columns, empty where a table leaves one unnamed."""
-    return ["" if _UNNAMED.fullmatch(cell) or is_empty(cell) else cell for cell in header]
+    return ["" if _SAYS["unnamed_column"].fullmatch(cell) or is_empty(cell) else cell for cell in header]
 
 
 def is_second_header(columns: Sequence[str], cells: Sequence[str]) -> bool:
     """Whether the first row below a header goes on naming columns: no number, and names for unnamed columns."""
     filled = [row for row, cell in enumerate(cells) if not is_empty(cell)]
-    if not filled or any(_NUMBER.fullmatch(cells[row]) for row in filled):
+    if not filled or any(_SAYS["number_of_cell"].fullmatch(cells[row]) for row in filled):
         return False
     unnamed = [row for row in filled if row >= len(columns) or not columns[row]]
     is_sparse = len(filled) < len(cells) or len(unnamed) == len(filled)
@@ -76,8 +71,8 @@ def is_unnamed_row(row: str) -> bool:
 
 def amounts_of_columns(fact: str) -> Iterator[Mention]:
     """Amounts whose currency or unit the column names: `EUR: 351.67`, `Length (km): 12`; placed in the fact."""
-    for found in _VALUE.finditer(fact):
-        in_brackets = _UNIT.search(found["column"])
+    for found in _SAYS["value_of_column"].finditer(fact):
+        in_brackets = _SAYS["unit_in_brackets"].search(found["column"])
         for unit in (in_brackets[1] if in_brackets else "", found["column"]):
             written = f"{found['number']} {unit}"
             amount = next(quantities(written), None) if unit else None

@@ -26,7 +26,7 @@ from sag_retrieval.core.records import batched
 from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit_of
 from sag_retrieval.models.open import open_dense
-from sag_retrieval.models.protocols import Vectors, joined
+from sag_retrieval.models.protocols import Vectors, expect_fingerprint, joined
 from sag_retrieval.release.folders import DRAFT
 from sag_retrieval.release.releases import Releases
 
@@ -175,6 +175,9 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
         embedder = HashingEmbedder(fitted)
         return Embedding(model, embedder, _vectors(store, embedder.fingerprint, embedder.dimension), fitted.save)
     opened = open_dense(model)
+    for manifest in reversed(Releases(store.home).manifests()):
+        if manifest.embedding_model == model:  # a server is not asked again for its dimension
+            expect_fingerprint(opened, manifest.embedder_fingerprint)
     return Embedding(model, opened, _vectors(store, opened.fingerprint, opened.dimension), _save_nothing)
 
 

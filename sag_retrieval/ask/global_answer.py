@@ -28,7 +28,7 @@ from sag_retrieval.language.words import fold, is_cjk, tokens
 from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
 from sag_retrieval.llm_writing.themes import NearTheme, Themes, best_statements, nearest_themes, similarities
 from sag_retrieval.llm_writing.written import WrittenSentence
-from sag_retrieval.models.protocols import estimate_tokens
+from sag_retrieval.models.protocols import embed_queries, estimate_tokens
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
 from sag_retrieval.statements.form import refers_back
@@ -352,7 +352,7 @@ def ask_global(session: Session) -> ModeResult:
     themes = context.themes()
     if themes.note:
         session.note(themes.note)
-    query = context.index.embedder.embed([session.question])
+    query = embed_queries(context.index.embedder, [session.question])
     near = nearest_themes(themes, query, _MOST_THEMES)
     titles = [each.community.title for each in near]
     if not near:
@@ -408,7 +408,7 @@ def _likeness(session: Session, themes: Themes, asked: Sequence[AskedWord]) -> F
     """The mean cosine of each event with the question and with its telling words."""
     assert session.context is not None
     texts = [session.question, " ".join(each.written for each in asked)]
-    query = session.context.index.embedder.embed(texts)
+    query = embed_queries(session.context.index.embedder, texts)
     return (similarities(themes.events, query[:1]) + similarities(themes.events, query[1:])) / 2
 
 

@@ -25,6 +25,7 @@ from sag_pipeline.runs.maintenance import forget, keep_in_size, vacuum
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.tables import STORED, to_table
 from sag_retrieval.models.cached_chat import open_cached_chat
+from sag_retrieval.models.embedder_names import embedder_name
 from sag_retrieval.release.manifest import ANSWERS
 
 
@@ -99,7 +100,7 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
-        embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
+        embedding = open_embedding(store, embedder_name(sag.settings()), sag.engine_for)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
         tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
         if sag.run_options().lance_index:
@@ -132,7 +133,7 @@ def release(
     """Tables, graph and vectors as one immutable release, checked, then made current by one rename."""
     started, options = time.perf_counter(), sag.run_options()
     with sag.store() as store:
-        embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
+        embedding = open_embedding(store, embedder_name(sag.settings()), sag.engine_for)
         forget(store, embedding.vectors)
         done = publish(store, embedding, now(), partial(_gate, store.home, options.gate), schema=options.key.schema)
         vacuum(store, embedding.vectors)

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.settings import HASHING, Settings
-from sag_retrieval.models.embeddings import unit_rows
+from sag_retrieval.models.dense_rows import unit_rows
 from sag_retrieval.models.protocols import (
     Embedder,
     EmbedderKind,

@@ -1,10 +1,10 @@
-"""Dense embedding models of an OpenAI-compatible server, and what every dense embedder shares."""
+"""Dense embedding models of an OpenAI-compatible server."""
 
 import base64
 import binascii
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Floats32
 from sag_retrieval.models.calls import Caller, Refused, count_call, in_order, submit
+from sag_retrieval.models.dense_rows import unit_rows
 from sag_retrieval.models.openai import close_all, make_client
 from sag_retrieval.models.protocols import EmbedderKind, Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
@@ -56,7 +57,7 @@ class OpenAIEmbedder:
         self._encoding: _Encoding = "base64"
         self._caller = Caller(self._options)
         self._clients: list[AsyncOpenAI] = []
-        weakref.finalize(self, close_all, self._clients)
+        weakref.finalize(self, close_all, self._clients).atexit = False  # the loop ends before
 
     @property
     def fingerprint(self) -> str:
@@ -158,36 +159,6 @@ def _decoded(vector: str | Sequence[float]) -> Floats32:
         return np.frombuffer(base64.b64decode(vector, validate=True), "<f4")
     except (binascii.Error, ValueError) as error:
         raise AnswerError(f"a vector in base64 cannot be read: {error}; check the embedding server") from None
-
-
-def unit_rows(rows: Floats32) -> Floats32:
-    """Rows of length 1; a row of zeros stays.
-
-    Raises:
-        AnswerError: If a number is not finite.
-
-    """
-    if not np.isfinite(rows).all():
-        raise AnswerError("a vector holds a number that is not finite; embed the texts again or change the model")
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float32)
-
-
-def embed_filled(
-    texts: Sequence[str], dimension: int, embed: Callable[[list[str]], Floats32 | Sequence[Floats32]]
-) -> Floats32:
-    """Rows of length 1 of the texts that are not empty, and rows of zeros of the others: shape (texts, dimension).
-
-    Examples:
-        >>> embed_filled(["a", ""], 2, lambda texts: np.full((len(texts), 2), 5, np.float32)).round(2).tolist()
-        [[0.71, 0.71], [0.0, 0.0]]
-
-    """
-    rows = np.zeros((len(texts), dimension), np.float32)
-    filled = [place for place, text in enumerate(texts) if text.strip()]
-    if filled:
-        rows[filled] = unit_rows(np.asarray(embed([texts[place] for place in filled]), np.float32))
-    return rows
 
 
 def _or_raise(part: Floats32 | ModelError) -> Floats32:

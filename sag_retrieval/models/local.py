@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.types import Floats32
-from sag_retrieval.models.embeddings import embed_filled
+from sag_retrieval.models.dense_rows import embed_filled
 from sag_retrieval.models.protocols import EmbedderKind, InWorkers
 
 BATCH = 64

@@ -4,12 +4,15 @@ A model is a folder, which is read without a network, or a name that the machine
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
+
+import numpy as np
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.types import Floats32
@@ -121,9 +124,9 @@ class OnnxEmbedder:
             folder = Path(model).expanduser()
             if folder.is_dir():
                 _register(text_embedding, model, folder, **_pooling(folder))
-                self._model = text_embedding(model, specific_model_path=str(folder))
+                self._model = text_embedding(model, threads=_threads(), specific_model_path=str(folder))
             else:
-                self._model = text_embedding(model)
+                self._model = text_embedding(model, threads=_threads())
             if tokens is not None:
                 self._model.model.tokenizer.enable_truncation(tokens)
             self.dimension = len(next(iter(self._model.embed(["dimension"]))))
@@ -135,9 +138,16 @@ class OnnxEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Floats32:
         """One row per text, in order (see `Embedder`)."""
-        return embed_filled(
-            texts, self.dimension, lambda filled: list(self._model.embed(filled, batch_size=self._batch))
-        )
+        return embed_filled(texts, self.dimension, self._embed)
+
+    def _embed(self, texts: list[str]) -> Floats32:
+        """The longest first: a batch is padded to its longest text."""
+        order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
+        rows = np.empty((len(texts), self.dimension), np.float32)
+        found = self._model.embed([texts[place] for place in order], batch_size=self._batch)
+        for place, row in zip(order, found, strict=True):
+            rows[place] = row
+        return rows
 
 
 Relevance = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
@@ -165,9 +175,9 @@ def open_cross_encoder(name: str) -> Relevance:
         folder = Path(model).expanduser()
         if folder.is_dir():
             _register(text_encoder, model, folder)
-            encoder = text_encoder(model, specific_model_path=str(folder))
+            encoder = text_encoder(model, threads=_threads(), specific_model_path=str(folder))
         else:
-            encoder = text_encoder(model)
+            encoder = text_encoder(model, threads=_threads())
     return lambda pairs: [float(value) for value in encoder.rerank_pairs(pairs)]
 
 
@@ -182,6 +192,12 @@ def _loading(package: str, extra: str, model: str) -> Iterator[None]:
         raise SettingsError(
             f"{package} cannot load {model!r}: {error}; without a network name a folder that holds the model"
         ) from error
+
+
+def _threads() -> int | None:
+    """Threads of onnxruntime, as of the other libraries that compute: OMP_NUM_THREADS; None: one a core."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return int(given) if given.isdecimal() else None
 
 
 def _register(known: Any, model: str, folder: Path, **pooling: Any) -> None:  # noqa: ANN401  fastembed is no dependency

@@ -4,6 +4,9 @@ python benchmarks/keys.py [names] [business] [speed]
 python benchmarks/keys.py judged                 shares of judged keys (`judged_keys.csv`), before and now
 python -m benchmarks.keys --sample N CORPUS      N keys of a corpus with their events, to be judged
 
+`--recogniser NAME` takes names and speed of another recogniser than the rules, such as those of
+`examples/sag-recognisers`.
+
 Every set is divided in halves by the hash of the ids: rules are made on `dev`, `held_out` is only looked at.
 """
 
@@ -31,6 +34,7 @@ from sag_pipeline.extract.chunks import split_chunks
 from sag_pipeline.extract.document_dates import with_context_dates
 from sag_pipeline.extract.rules.events import offline_events
 from sag_pipeline.extract.rules.keys import offline_keys, read_mentions
+from sag_pipeline.extract.rules.recogniser import RULES
 from sag_pipeline.extract.rules.sections import offline_sections
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.listing import RawDocument, list_source
@@ -48,6 +52,8 @@ DATA = ROOT.parent / "shared" / "data"
 JUDGED = Path(__file__).parent / "judged_keys.csv"
 VERDICTS = ("usable", "wrong", "type", "stray")
 """Usable; cut or joined wrongly; of a wrong type; a common word or a part of something that helps nobody."""
+RECOGNISER = RULES
+"""Who finds names; `--recogniser` sets it."""
 _SPREAD = {"musique": 8, "dragonball-zh": 4, "lihua": 2}
 """Of these every n-th document is read."""
 
@@ -85,7 +91,7 @@ def _extracted(document: Document) -> Iterator[tuple[Event, Key]]:
     events = [event for found in offline_events(document, chunks) for event in found]
     events = with_context_dates(document, events)
     by_id = {event.event_id: event for event in events}
-    for link in offline_keys(document, chunks, events):
+    for link in offline_keys(document, chunks, events, recogniser=RECOGNISER):
         if link.key.key_type != TITLE:
             yield by_id[link.event_id], link.key
 
@@ -167,7 +173,7 @@ def names() -> dict[str, dict[str, float]]:
     tally: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in pq.read_table(DATA / "musique_train.docs.parquet").to_pylist():
         text = f"{row['title']}\n{row['text']}"
-        mentions = [found for found in read_mentions(text, "en")[0] if found.key_type in NAME_TYPES]
+        mentions = [found for found in read_mentions(text, "en", RECOGNISER)[0] if found.key_type in NAME_TYPES]
         spelt: defaultdict[str, set[str]] = defaultdict(set)
         for found in mentions:
             value = normal_name(str(found.value))
@@ -239,7 +245,7 @@ def extracted(document: Document) -> tuple[list[Event], list[EventKey]]:
     chunks = split_chunks(document, offline_sections(document))
     events = [event for found in offline_events(document, chunks) for event in found]
     events = with_context_dates(document, events)
-    return events, offline_keys(document, chunks, events)
+    return events, offline_keys(document, chunks, events, recogniser=RECOGNISER)
 
 
 def speed() -> dict[str, float]:
@@ -272,7 +278,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("asked", nargs="*", metavar="MEASURE", help=", ".join(MEASURES))
     parser.add_argument("--sample", nargs=2, metavar=("N", "CORPUS"), help=", ".join(CORPORA))
+    parser.add_argument("--recogniser", default=RULES)
     given = parser.parse_args()
+    RECOGNISER = given.recogniser
     if given.sample:
         for row in sample(given.sample[1], int(given.sample[0])):
             print(json.dumps(row, ensure_ascii=False))

@@ -211,7 +211,9 @@ class Settings(BaseSettings):
     )
     chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(default=OFFLINE, description=described(CHAT_MODELS))
     embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
-        default=HASHING, description=described(EMBEDDERS)
+        default=HASHING,
+        description=f"{described(EMBEDDERS)}; to find other words and languages the smallest step is "
+        "`model2vec:minishlab/potion-multilingual-128M`",
     )
     embedding_query_prefix: str = Field(
         default="auto", description="text put before each question that is embedded; `auto`: as the model's makers say"

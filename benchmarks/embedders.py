@@ -84,7 +84,7 @@ def cpu_of_children() -> float:
 
 
 def embedder_of(model: str, cache: Path) -> str:
-    """The value of SAG_EMBEDDING_MODEL for a name; it is opened once, so that a missing package is told at once.
+    """The value of SAG_EMBEDDING_MODEL for a name; it is opened once, so that a missing package is reported at once.
 
     Raises:
         ModuleNotFoundError: If a package that holds the weights is not installed.

@@ -220,5 +220,5 @@ def _pooling(folder: Path) -> dict[str, Any]:
     way = pooling.CLS if said.get("pooling_mode_cls_token") else pooling.MEAN
     if said.get("pooling_mode_lasttoken"):
         way = pooling.LAST_TOKEN
-    # The dimension of a folder is told by its first vector; fastembed keeps this one for its list alone.
+    # `OnnxEmbedder` takes the dimension of its first vector; fastembed keeps this one for its list alone.
     return {"pooling": way, "normalization": True, "dim": int(said.get("word_embedding_dimension", 0))}

@@ -23,7 +23,8 @@ from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, check_vect
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.records import batched
-from sag_retrieval.core.settings import HASHING
+from sag_retrieval.core.settings import HASHING, Settings
+from sag_retrieval.models.embedder_names import AUTO, embedder_name
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit_of
 from sag_retrieval.models.open import open_dense
 from sag_retrieval.models.protocols import Vectors, expect_fingerprint, joined
@@ -162,6 +163,19 @@ FOLDER = "embedder"
 """Folder of the corpus statistics below SAG_HOME."""
 _COLUMNS: Final = {"chunks": ("header", "text"), "events": ("title", "content"), "keys": ("value_string",)}
 """Of the embedded texts of each kind."""
+
+
+def embedder_of_home(settings: Settings) -> str:
+    """The name of the embedder of a home: with the prefixes of its family, unless its texts were embedded without.
+
+    Releases of before there were prefixes have the plain name; what it takes to embed such a home again is a prefix in
+    the settings.
+    """
+    name, plain = embedder_name(settings), settings.embedding_model
+    if name == plain or {settings.embedding_query_prefix, settings.embedding_passage_prefix} != {AUTO}:
+        return name
+    used = {manifest.embedding_model for manifest in Releases(settings.home).manifests()}
+    return plain if plain in used and name not in used else name
 
 
 def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedding:

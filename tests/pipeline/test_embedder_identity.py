@@ -63,6 +63,23 @@ def test_prefixes_reach_texts_and_questions_and_a_change_embeds_again(server, mo
     assert server.embedded == [["query: Where does the fox live?"]]
 
 
+def test_a_home_that_was_embedded_without_the_prefixes_of_its_family_keeps_its_vectors(server, monkeypatch):
+    monkeypatch.setenv("SAG_EMBEDDING_MODEL", "openai:multilingual-e5-small")
+    for name in ("QUERY", "PASSAGE"):
+        monkeypatch.setenv(f"SAG_EMBEDDING_{name}_PREFIX", "")
+    plain = bare_ingest(["inbox"])["release"]
+    for name in ("QUERY", "PASSAGE"):
+        monkeypatch.delenv(f"SAG_EMBEDDING_{name}_PREFIX")
+    server.embedded.clear()
+
+    assert bare_ingest(["inbox"])["release"] == plain
+    assert not server.embedded
+
+    monkeypatch.setenv("SAG_EMBEDDING_QUERY_PREFIX", "query: ")
+    assert bare_ingest(["inbox"])["release"] != plain
+    assert any(text.startswith("passage: ") for batch in server.embedded for text in batch)
+
+
 def test_another_model_behind_the_name_is_told_with_a_way_on(server, tmp_path, monkeypatch):
     bare_ingest(["inbox"])
     server.dimension = 8

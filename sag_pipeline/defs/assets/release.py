@@ -13,7 +13,7 @@ from sag_pipeline.defs.checks import few_names_are_one, rows_are_steady, weights
 from sag_pipeline.defs.corpus_assets import corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result, kept_check
 from sag_pipeline.defs.resources import PipelineResource, bars, now, place_of, progress_of, result_of
-from sag_pipeline.embed.embed import embed_pending, open_embedding
+from sag_pipeline.embed.embed import embed_pending, embedder_of_home, open_embedding
 from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
 from sag_pipeline.llm.same_names import LIMITS, PairQuestions
 from sag_pipeline.options import GateOptions, IngestOptions
@@ -25,7 +25,6 @@ from sag_pipeline.runs.maintenance import forget, keep_in_size, vacuum
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.tables import STORED, to_table
 from sag_retrieval.models.cached_chat import open_cached_chat
-from sag_retrieval.models.embedder_names import embedder_name
 from sag_retrieval.release.manifest import ANSWERS
 
 
@@ -100,7 +99,7 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
-        embedding = open_embedding(store, embedder_name(sag.settings()), sag.engine_for)
+        embedding = open_embedding(store, embedder_of_home(sag.settings()), sag.engine_for)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
         tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
         if sag.run_options().lance_index:
@@ -133,7 +132,7 @@ def release(
     """Tables, graph and vectors as one immutable release, checked, then made current by one rename."""
     started, options = time.perf_counter(), sag.run_options()
     with sag.store() as store:
-        embedding = open_embedding(store, embedder_name(sag.settings()), sag.engine_for)
+        embedding = open_embedding(store, embedder_of_home(sag.settings()), sag.engine_for)
         forget(store, embedding.vectors)
         done = publish(store, embedding, now(), partial(_gate, store.home, options.gate), schema=options.key.schema)
         vacuum(store, embedding.vectors)

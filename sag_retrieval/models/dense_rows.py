@@ -27,8 +27,8 @@ def embed_filled(
     """Rows of length 1 of the texts that are not empty, and rows of zeros of the others: shape (texts, dimension).
 
     Examples:
-        >>> embed_filled(["a", ""], 2, lambda texts: np.full((len(texts), 2), 5, np.float32)).round(2).tolist()
-        [[0.71, 0.71], [0.0, 0.0]]
+        >>> embed_filled(["a", ""], 2, lambda texts: np.full((len(texts), 2), [0, 5], np.float32)).tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
 
     """
     rows = np.zeros((len(texts), dimension), np.float32)

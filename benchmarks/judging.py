@@ -22,6 +22,7 @@ from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
 from sag_retrieval.evaluation.runner import Interval, bootstrap, paired_difference
+from sag_retrieval.models.protocols import embed_queries
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Query, Ranking, parse_query, rank_by
@@ -38,7 +39,7 @@ def asking_lance(release: Release, depth: int) -> Callable[[str], Sequence[Hit]]
     table = _filled(Path(folder.name), release)
 
     def ask(text: str, _kept: object = folder) -> Sequence[Hit]:
-        vector = _dense(release.index.embedder.embed([text]))[0]
+        vector = _dense(embed_queries(release.index.embedder, [text]))[0]
         query = table.search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
         found = query.vector(vector).text(MatchQuery(text, "text")).rerank(RRFReranker()).limit(depth).to_arrow()
         rows = found["row"].to_numpy().astype(np.int32)

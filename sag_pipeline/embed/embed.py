@@ -23,10 +23,11 @@ from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, check_vect
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.records import batched
-from sag_retrieval.core.settings import HASHING
+from sag_retrieval.core.settings import HASHING, Settings
+from sag_retrieval.models.embedder_names import AUTO, embedder_name
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit_of
 from sag_retrieval.models.open import open_dense
-from sag_retrieval.models.protocols import Vectors, joined
+from sag_retrieval.models.protocols import Vectors, expect_fingerprint, joined
 from sag_retrieval.release.folders import DRAFT
 from sag_retrieval.release.releases import Releases
 
@@ -164,6 +165,19 @@ _COLUMNS: Final = {"chunks": ("header", "text"), "events": ("title", "content"),
 """Of the embedded texts of each kind."""
 
 
+def embedder_of_home(settings: Settings) -> str:
+    """The name of the embedder of a home: with the prefixes of its family, unless its texts were embedded without.
+
+    Releases of before there were prefixes have the plain name; what it takes to embed such a home again is a prefix in
+    the settings.
+    """
+    name, plain = embedder_name(settings), settings.embedding_model
+    if name == plain or {settings.embedding_query_prefix, settings.embedding_passage_prefix} != {AUTO}:
+        return name
+    used = {manifest.embedding_model for manifest in Releases(settings.home).manifests()}
+    return plain if plain in used and name not in used else name
+
+
 def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedding:
     """Open the embedder that a setting names, with its vectors.
 
@@ -175,6 +189,9 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
         embedder = HashingEmbedder(fitted)
         return Embedding(model, embedder, _vectors(store, embedder.fingerprint, embedder.dimension), fitted.save)
     opened = open_dense(model)
+    for manifest in reversed(Releases(store.home).manifests()):
+        if manifest.embedding_model == model:  # a server is not asked again for its dimension
+            expect_fingerprint(opened, manifest.embedder_fingerprint)
     return Embedding(model, opened, _vectors(store, opened.fingerprint, opened.dimension), _save_nothing)
 
 

@@ -23,7 +23,7 @@ from sag_retrieval.language.words import fold, is_cjk, tokens
 from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
 from sag_retrieval.llm_writing.themes import NearTheme, Themes, best_statements, nearest_themes
 from sag_retrieval.llm_writing.written import WrittenSentence
-from sag_retrieval.models.protocols import estimate_tokens
+from sag_retrieval.models.protocols import embed_queries, estimate_tokens
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
 from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in, row_cells, says
@@ -241,7 +241,7 @@ def ask_global(session: Session) -> ModeResult:
     themes = context.themes()
     if themes.note:
         session.note(themes.note)
-    query = context.index.embedder.embed([session.question])
+    query = embed_queries(context.index.embedder, [session.question])
     near = nearest_themes(themes, query, _MOST_THEMES)
     if not near:
         session.note("the release has no themes to answer from: too few events; see `sag status`")

@@ -155,6 +155,7 @@ def _pipeline(path: str) -> "PipelineFile":
     "--min-score", type=click.FloatRange(0, 1), default=0, help="Leave out hits that are less likely to answer."
 )
 @click.option("--explain", is_flag=True, help="Also show how each hit was found.")
+@click.option("--rerank", metavar="NAME", help="Reorder the best 30 by a cross-encoder, such as fastembed:NAME.")
 @with_segments
 @as_json
 def search(  # noqa: PLR0913  one argument per option
@@ -169,6 +170,7 @@ def search(  # noqa: PLR0913  one argument per option
     release_id: str | None,
     min_score: float,
     explain: bool,
+    rerank: str | None,
     segments: str | None,
     is_json: bool,
 ) -> None:
@@ -184,6 +186,7 @@ def search(  # noqa: PLR0913  one argument per option
     from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
 
     where = where_of(conditions)
+    pairs = (*pairs, f"rerank={rerank}") if rerank else pairs
     options, joined = search_settings(pairs, method, segments)
     with open_release(release=release_id) as release:
         result = release.search(

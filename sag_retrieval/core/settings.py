@@ -35,6 +35,8 @@ class Provider:
     """Callable that opens a model, or its location `module:attribute`; called with the name of the model, if any."""
     takes_options: bool = False
     """Whether it also takes `options`: rates and budget of requests to a server."""
+    sizes: tuple[str, ...] = ()
+    """What it also takes of `tokens` and `batch`, by name: see `Adjustments`."""
 
     @property
     def written(self) -> str:
@@ -79,12 +81,28 @@ EMBEDDERS: Final = Registry(
             model="model",
             target="sag_retrieval.models.embeddings:OpenAIEmbedder",
             takes_options=True,
+            sizes=("batch",),
+        ),
+        Provider(
+            name="model2vec",
+            summary="static vectors of words, by look-up (extra `model2vec`)",
+            model="name or folder",
+            target="sag_retrieval.models.local:StaticEmbedder",
+            sizes=("tokens", "batch"),
+        ),
+        Provider(
+            name="fastembed",
+            summary="a model in ONNX on this machine (extra `fastembed`)",
+            model="name or folder",
+            target="sag_retrieval.models.local:OnnxEmbedder",
+            sizes=("tokens", "batch"),
         ),
         Provider(
             name="sentence-transformers",
             summary="a model on this machine (extra `local`)",
             model="name or folder",
-            target="sag_retrieval.models.embeddings:LocalEmbedder",
+            target="sag_retrieval.models.local:LocalEmbedder",
+            sizes=("tokens", "batch"),
         ),
     ],
     _provider,
@@ -193,8 +211,14 @@ class Settings(BaseSettings):
     )
     chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(default=OFFLINE, description=described(CHAT_MODELS))
     embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
-        default=HASHING, description=described(EMBEDDERS)
+        default=HASHING,
+        description=f"{described(EMBEDDERS)}; to find other words and languages the smallest step is "
+        "`model2vec:minishlab/potion-multilingual-128M`",
     )
+    embedding_query_prefix: str = Field(
+        default="auto", description="text put before each question that is embedded; `auto`: as the model's makers say"
+    )
+    embedding_passage_prefix: str = Field(default="auto", description="the same before each text that is found")
     aliases: str = Field(
         default="",
         description="file of decisions on names (`merge`, `apart`, `rename`); without one, `aliases.csv` in the home",

@@ -1,6 +1,7 @@
 """Calls to a model server: the event loop they run on, retries with pauses, and errors when the server is gone."""
 
 import asyncio
+import atexit
 import os
 import random
 import threading
@@ -37,8 +38,29 @@ def loop() -> asyncio.AbstractEventLoop:
         if os.getpid() not in _loops:
             _loops.clear()
             made = _loops[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=made.run_forever, name="sag-models", daemon=True).start()
+            thread = threading.Thread(target=made.run_forever, name="sag-models", daemon=True)
+            thread.start()
+            atexit.register(_end, made, thread)
         return _loops[os.getpid()]
+
+
+_SECONDS_TO_END = 2.0
+"""How long the thread of the loop may take to end with the process."""
+
+
+def _end(made: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """End the loop with the process: a thread that still runs keeps what libraries then report as leaked."""
+
+    async def stop() -> None:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        made.stop()
+
+    if thread.is_alive():
+        asyncio.run_coroutine_threadsafe(stop(), made)
+        thread.join(_SECONDS_TO_END)
 
 
 _running: set[Future[Any]] = set()

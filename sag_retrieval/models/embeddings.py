@@ -1,25 +1,25 @@
-"""Dense embedding models: an OpenAI-compatible server, or sentence-transformers in this process."""
+"""Dense embedding models of an OpenAI-compatible server."""
 
 import base64
 import binascii
+import re
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from sag_retrieval.core.errors import AnswerError, ModelError, SettingsError
+from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Floats32
 from sag_retrieval.models.calls import Caller, Refused, count_call, in_order, submit
+from sag_retrieval.models.dense_rows import unit_rows
 from sag_retrieval.models.openai import close_all, make_client
-from sag_retrieval.models.protocols import InWorkers, Usage, estimate_tokens
+from sag_retrieval.models.protocols import EmbedderKind, Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-    from sentence_transformers import SentenceTransformer
 
 BATCH = 128
 """Texts per request: what small servers accept."""
@@ -36,6 +36,8 @@ class OpenAIEmbedder:
     server that ignores this is read as it answers; one that refuses it is asked for decimal numbers from then on.
     """
 
+    kind: ClassVar[EmbedderKind] = "transformer"
+
     def __init__(
         self,
         model: str,
@@ -44,21 +46,29 @@ class OpenAIEmbedder:
         api_key: str | None = None,
         dimension: int | None = None,
         options: ChatOptions | None = None,
+        batch: int = BATCH,
     ) -> None:
-        """`dimension` None: taken from the first reply."""
+        """`dimension` None: taken from the first reply, or as `expect` was told."""
         self._model = model
+        self._batch = batch
         self._address = {"base_url": base_url, "api_key": api_key}
         self._options = options or ChatOptions()
         self._dimension = dimension
         self._encoding: _Encoding = "base64"
         self._caller = Caller(self._options)
         self._clients: list[AsyncOpenAI] = []
-        weakref.finalize(self, close_all, self._clients)
+        weakref.finalize(self, close_all, self._clients).atexit = False  # the loop ends before
 
     @property
     def fingerprint(self) -> str:
         """`openai:`, the model's name and the dimension."""
         return f"openai:{self._model}:{self.dimension}"
+
+    def expect(self, fingerprint: str) -> None:
+        """Take the dimension from an earlier fingerprint of this model, so that the server need not be asked."""
+        found = re.match(re.escape(f"openai:{self._model}:") + r"(\d+)", fingerprint)
+        if found and self._dimension is None:
+            self._dimension = int(found[1])
 
     @property
     def dimension(self) -> int:
@@ -70,7 +80,7 @@ class OpenAIEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Floats32:
         """One row per text, in order (see `Embedder`)."""
-        batches = list(_batches(texts))
+        batches = list(_batches(texts, self._batch))
         found = in_order(
             batches,
             lambda batch: submit(self._embed([texts[i] for i in batch])),
@@ -116,11 +126,15 @@ class OpenAIEmbedder:
         widths = {len(vector) for vector in vectors}
         self._dimension = self._dimension or max(widths)
         if widths != {self._dimension}:
-            raise AnswerError(f"vectors have {sorted(widths)} columns, expected {self._dimension}")
+            again = f"openai:{self._model}?dimension={max(widths)}"
+            raise AnswerError(
+                f"vectors have {sorted(widths)} columns, expected {self._dimension}; if the server now has another "
+                f"model of this name, embed again with SAG_EMBEDDING_MODEL='{again}'"
+            )
         return unit_rows(np.stack(vectors))
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[int]]:
+def _batches(texts: Sequence[str], most: int) -> Iterator[list[int]]:
     """Places of the texts that are not empty, by request; a text above the limit of tokens is sent alone."""
     batch: list[int] = []
     tokens = 0
@@ -128,7 +142,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[int]]:
         if not text.strip():
             continue
         size = estimate_tokens(text)
-        if batch and (len(batch) == BATCH or tokens + size > BATCH_TOKENS):
+        if batch and (len(batch) == most or tokens + size > BATCH_TOKENS):
             yield batch
             batch, tokens = [], 0
         batch.append(place)
@@ -147,74 +161,7 @@ def _decoded(vector: str | Sequence[float]) -> Floats32:
         raise AnswerError(f"a vector in base64 cannot be read: {error}; check the embedding server") from None
 
 
-def unit_rows(rows: Floats32) -> Floats32:
-    """Rows of length 1; a row of zeros stays.
-
-    Raises:
-        AnswerError: If a number is not finite.
-
-    """
-    if not np.isfinite(rows).all():
-        raise AnswerError("a vector holds a number that is not finite; embed the texts again or change the model")
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float32)
-
-
 def _or_raise(part: Floats32 | ModelError) -> Floats32:
     if isinstance(part, ModelError):
         raise part
     return part
-
-
-class LocalEmbedder:
-    """Embeds texts with a model from a folder, or by name from the machine's cache."""
-
-    in_workers: ClassVar[InWorkers] = "loaded"
-
-    def __init__(self, model: str, *, batch_size: int = 64) -> None:
-        """Load the model.
-
-        Raises:
-            SettingsError: If the package is not installed or the model cannot be loaded.
-
-        """
-        self._name = model
-        self._batch_size = batch_size
-        self._model = _load(model)
-
-    @property
-    def fingerprint(self) -> str:
-        """`sentence-transformers:`, the model's name and the dimension."""
-        return f"sentence-transformers:{self._name}:{self.dimension}"
-
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return int(self._model.get_embedding_dimension() or 0)
-
-    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """One row per text, in order (see `Embedder`)."""
-        rows = np.zeros((len(texts), self.dimension), np.float32)
-        places = [i for i, text in enumerate(texts) if text.strip()]
-        if places:
-            found = self._model.encode(
-                [texts[i] for i in places],
-                batch_size=self._batch_size,
-                convert_to_numpy=True,
-                show_progress_bar=False,
-            )
-            rows[places] = unit_rows(np.asarray(found, np.float32))
-        return rows
-
-
-def _load(model: str) -> "SentenceTransformer":
-    try:
-        import sentence_transformers  # noqa: PLC0415  an extra, and seconds to load
-    except ImportError:
-        raise SettingsError(
-            f'embedding model {model!r} needs sentence-transformers: pip install "sag[local]"'
-        ) from None
-    try:
-        return sentence_transformers.SentenceTransformer(model)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"sentence-transformers cannot load {model!r}: {error}") from error

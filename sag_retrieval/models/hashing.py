@@ -16,7 +16,7 @@ from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import batched
 from sag_retrieval.core.types import Words64
 from sag_retrieval.language.words import is_cjk, tokens
-from sag_retrieval.models.protocols import InWorkers
+from sag_retrieval.models.protocols import EmbedderKind, InWorkers
 
 BUCKETS: Final = 1 << 20
 NGRAM_WEIGHT: Final = 0.35
@@ -128,6 +128,7 @@ class HashingEmbedder:
 
     fitted: HashingFit = HashingFit(np.zeros(BUCKETS, np.uint32), 0)
     dimension: int = 2048
+    kind: ClassVar[EmbedderKind] = "hashing"
     in_workers: ClassVar[InWorkers] = "sent"
 
     @cached_property

@@ -171,20 +171,27 @@ def open_embedder(name: str, folder: Path) -> Embedder:
 
 
 def open_dense(name: str, options: ChatOptions | None = None) -> Embedder:
-    """An embedder that needs no counts of a release: any of `EMBEDDERS` except `hashing`.
+    """An embedder that needs no counts of a release: any of `EMBEDDERS` except `hashing`, with its adjustments.
 
     Raises:
-        SettingsError: If the name is unknown, the model cannot be loaded, or it is `hashing`, which needs its counts:
-            see `open_embedder`.
+        SettingsError: If the name is unknown, the model cannot be loaded, an adjustment is wrong, or it is `hashing`,
+            which needs its counts: see `open_embedder`.
         PluginError: If the package that adds it cannot be used.
 
     """
+    from sag_retrieval.models.embedder_names import AdjustedEmbedder, split_name  # noqa: PLC0415  only needed to embed
+
     if name == HASHING:
         raise SettingsError(f"{name!r} needs the counts of a corpus; see `open_embedder`")
-    embedder: Embedder = _open(*provider_of(EMBEDDERS, name), options)
-    return embedder
+    model, adjusted = split_name(name)
+    provider, of_provider = provider_of(EMBEDDERS, model)
+    if unknown := sorted(set(adjusted.sizes) - set(provider.sizes)):
+        raise SettingsError(f"{name!r}: {provider.name} takes no {' and no '.join(unknown)}")
+    embedder: Embedder = _open(provider, of_provider, options, **adjusted.sizes)
+    return AdjustedEmbedder(embedder, adjusted) if adjusted.identity else embedder
 
 
-def _open(provider: Provider, model: str, options: ChatOptions | None) -> Any:  # noqa: ANN401  any model of the provider
+def _open(provider: Provider, model: str, options: ChatOptions | None, **sizes: int) -> Any:  # noqa: ANN401  any model of the provider
     given = (model,) if provider.model else ()
-    return provider.open(*given, options=options) if provider.takes_options else provider.open(*given)
+    named: dict[str, Any] = {"options": options} if provider.takes_options else {}
+    return provider.open(*given, **named, **sizes)

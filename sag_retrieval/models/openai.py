@@ -209,7 +209,7 @@ class OpenAIChat:
         self._dialect = Dialect(mode=self.options.structured)
         self._is_thinking = False
         self._clients: list[AsyncOpenAI] = []
-        weakref.finalize(self, close_all, self._clients)
+        weakref.finalize(self, close_all, self._clients).atexit = False  # the loop ends before
 
     @property
     def model_id(self) -> str:

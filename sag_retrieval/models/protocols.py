@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
@@ -19,6 +19,9 @@ Vectors = npt.NDArray[np.float32] | csr_array
 InWorkers = Literal["", "sent", "loaded"]
 """How an ingest may embed in several processes, as the attribute `in_workers` of an embedder says: `sent`: it can be
 pickled and needs nothing but the texts; `loaded`: a worker loads it by name and holds weights; empty: not at all."""
+
+EmbedderKind = Literal["hashing", "static", "transformer"]
+"""What vectors know, as the attribute `kind` of an embedder says: spelling; words without their order; sentences."""
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
@@ -158,6 +161,28 @@ class Embedder(Protocol):
 
         """
         ...
+
+
+def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """Vectors of questions: by `embed_queries` of an embedder that tells them from passages, else by `embed`.
+
+    Shape (texts, dimension), as of `Embedder.embed`.
+    """
+    own: Callable[[Sequence[str]], Vectors] = getattr(embedder, "embed_queries", embedder.embed)
+    return own(texts)
+
+
+def kind_of(embedder: Embedder) -> EmbedderKind:
+    """The `kind` of an embedder; `transformer` of one that does not say it."""
+    kind: EmbedderKind = getattr(embedder, "kind", "transformer")
+    return kind
+
+
+def expect_fingerprint(embedder: Embedder, fingerprint: str) -> None:
+    """Tell an embedder that asks a server for its dimension what its fingerprint was, if it can be told."""
+    expect = getattr(embedder, "expect", None)
+    if expect is not None:
+        expect(fingerprint)
 
 
 @dataclass(frozen=True, slots=True)

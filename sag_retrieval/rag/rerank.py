@@ -4,7 +4,6 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import sqrt
 from typing import Annotated, Any, Protocol
 
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.options import Bounds, Inline, Internal, Presets, check_options
 from sag_retrieval.language.words import language_of
+from sag_retrieval.models.local import Relevance, open_cross_encoder
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, query_of
@@ -34,9 +34,6 @@ DAMPING = 0.5
 """Probability that a walk from item over key to item continues instead of restarting."""
 _TOLERANCE = 1e-15
 _RESTART_FLOOR = 0.1
-
-Reranked = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
-"""Relevance of (question, text) pairs."""
 
 
 class Choice(BaseModel):
@@ -116,35 +113,25 @@ class ModelReranker(Reranker):
 
 @dataclass(frozen=True, kw_only=True)
 class CrossEncoderReranker(Reranker):
-    """Orders items by a cross-encoder: a model of the extra `local` by name or folder, or a function."""
+    """Orders items by a cross-encoder: a model by name or folder, or a function."""
 
-    model: str | Reranked = ""
-    """Name or folder of a cross-encoder; it needs the extra `local`."""
+    model: str | Relevance = ""
+    """Cross-encoder: `fastembed:<name or folder>`, or another name or folder, of sentence-transformers."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
         """Items by relevance; ties keep their order.
 
         Raises:
-            SettingsError: If no model is given, or one is named and the extra `local` is not installed.
+            SettingsError: If no model is given, or one is named and its extra is not installed, or it cannot be loaded.
 
         """
         if not self.model:
             raise SettingsError(
                 "a cross-encoder needs `model`: a name, a folder or a function of (question, text) pairs"
             )
-        score = _cross_encoder(self.model) if isinstance(self.model, str) else self.model
+        score = open_cross_encoder(self.model) if isinstance(self.model, str) else self.model
         scores = [float(value) for value in score([(query, item["text"]) for item in items])]
         return reordered(items, sorted(enumerate(scores), key=lambda pair: (-pair[1], pair[0])))
-
-
-@lru_cache(maxsize=4)
-def _cross_encoder(model: str) -> Reranked:
-    try:
-        from sentence_transformers import CrossEncoder  # noqa: PLC0415  heavy, and in an extra
-    except ImportError as error:
-        raise SettingsError(f'cross-encoder {model!r} needs the extra: pip install "sag[local]"') from error
-    encoder: Any = CrossEncoder(model)
-    return lambda pairs: [float(value) for value in encoder.predict(list(pairs))]
 
 
 def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:

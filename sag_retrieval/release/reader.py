@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
-from sag_retrieval.models.protocols import Embedder
+from sag_retrieval.models.protocols import Embedder, expect_fingerprint
 from sag_retrieval.release.arrays import Arrays, Index, NumberedRows, open_arrays
 from sag_retrieval.release.folders import digest_of, wrong_lengths
 from sag_retrieval.release.layer_precedence import Joined
@@ -122,6 +122,7 @@ class Reader:
         with self._lock:
             self.contents.check("embedder/")
             embedder = self._open_embedder(self.manifest.embedding_model, self.folder / "embedder")
+            expect_fingerprint(embedder, self.manifest.embedder_fingerprint)
             if embedder.fingerprint != self.manifest.embedder_fingerprint:
                 raise ReleaseError(
                     f"release {self.manifest.release_id} was embedded by {self.manifest.embedder_fingerprint}, "

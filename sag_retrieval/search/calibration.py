@@ -8,6 +8,7 @@ import numpy as np
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.language.words import tokens
+from sag_retrieval.models.protocols import embed_queries, kind_of
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.question_words import without_question_words
@@ -57,11 +58,11 @@ def shares_nothing(index: Index, query: Query, ranking: Ranking) -> bool:
     believed.
     """
     embedder, arrays = index.embedder, index.arrays
-    if query.keys or not query.text.strip() or not embedder.fingerprint.startswith("hashing-"):
+    if query.keys or not query.text.strip() or kind_of(embedder) != "hashing":
         return False
     if arrays.terms.numbers(query.text) or arrays.mentions.find(query.text):
         return False
-    cosines = arrays.vectors["chunks"].scores(embedder.embed([query.text]), ranking.chunks)
+    cosines = arrays.vectors["chunks"].scores(embed_queries(embedder, [query.text]), ranking.chunks)
     return bool(cosines.max(initial=0.0) < _CHANCE / sqrt(embedder.dimension))
 
 

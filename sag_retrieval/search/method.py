@@ -11,7 +11,7 @@ import numpy as np
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Flags, Floats, Rows
-from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.models.protocols import Vectors, embed_queries
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.topk import kth_largest, top_k
 from sag_retrieval.release.vectors import VectorSet
@@ -189,7 +189,7 @@ def parse_query(index: Index, query: Query) -> ParsedQuery:
     if not query.text.strip() and not given:
         raise QueryError("the query is empty; ask with at least one word, as in `sag search 'who …'`")
     text = query.text if query.text.strip() else " ".join(given)
-    vectors = index.embedder.embed([text, *given])
+    vectors = embed_queries(index.embedder, [text, *given])
     mentions = index.arrays.mentions
     return ParsedQuery(
         query=query,

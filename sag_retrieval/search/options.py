@@ -102,6 +102,8 @@ class SearchOptions:
     """Hops stop if fewer new keys are found."""
     text_count: Count = 50
     """Chunks taken by similarity of text."""
+    rerank: str = ""
+    """Cross-encoder that reorders the best 30 chunks: `fastembed:<name or folder>`, or one of sentence-transformers."""
     formula: Annotated[Formula, Internal()] = Formula()
     """The constants of the method."""
 

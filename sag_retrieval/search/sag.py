@@ -27,6 +27,7 @@ from sag_retrieval.search.method import (
 )
 from sag_retrieval.search.options import SAG, SearchOptions
 from sag_retrieval.search.rank import ChunkScores, TextRoute, bridge_strength, rank, read_texts, walk_trust
+from sag_retrieval.search.reranked import reranked
 from sag_retrieval.search.weights import links_from, look_up
 
 
@@ -192,7 +193,7 @@ def search_method(options: SearchOptions) -> Method:
     def method(index: Index, query: Query) -> Ranking:
         return search(index, query, options)
 
-    return method
+    return reranked(method, options.rerank) if options.rerank else method
 
 
 def search(index: Index, query: Query, options: SearchOptions) -> Ranking:

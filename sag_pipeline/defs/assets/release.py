@@ -13,7 +13,7 @@ from sag_pipeline.defs.checks import few_names_are_one, rows_are_steady, weights
 from sag_pipeline.defs.corpus_assets import corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result, kept_check
 from sag_pipeline.defs.resources import PipelineResource, bars, now, place_of, progress_of, result_of
-from sag_pipeline.embed.embed import embed_pending, open_embedding
+from sag_pipeline.embed.embed import embed_pending, embedder_of_home, open_embedding
 from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
 from sag_pipeline.llm.same_names import LIMITS, PairQuestions
 from sag_pipeline.options import GateOptions, IngestOptions
@@ -99,7 +99,7 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
-        embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
+        embedding = open_embedding(store, embedder_of_home(sag.settings()), sag.engine_for)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
         tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
         if sag.run_options().lance_index:
@@ -132,7 +132,7 @@ def release(
     """Tables, graph and vectors as one immutable release, checked, then made current by one rename."""
     started, options = time.perf_counter(), sag.run_options()
     with sag.store() as store:
-        embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
+        embedding = open_embedding(store, embedder_of_home(sag.settings()), sag.engine_for)
         forget(store, embedding.vectors)
         done = publish(store, embedding, now(), partial(_gate, store.home, options.gate), schema=options.key.schema)
         vacuum(store, embedding.vectors)

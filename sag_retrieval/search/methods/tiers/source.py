@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.types import Flags, Floats
-from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.models.protocols import Vectors, embed_queries
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.method import Allowed, QuerySimilarity
@@ -68,7 +68,7 @@ class ReleaseTiers:
     def embed(self, text: str) -> Vectors:
         """The vector of a query."""
         if text not in self.vectors:
-            self.vectors[text] = self.index.embedder.embed([text])
+            self.vectors[text] = embed_queries(self.index.embedder, [text])
         return self.vectors[text]
 
     def nearest(self, tier: Tier, vector: Vectors, k: int) -> list[tuple[str, float]]:

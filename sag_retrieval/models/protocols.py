@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,10 @@ Vectors = npt.NDArray[np.float32] | csr_array
 InWorkers = Literal["", "sent", "loaded"]
 """How an ingest may embed in several processes, as the attribute `in_workers` of an embedder says: `sent`: it can be
 pickled and needs nothing but the texts; `loaded`: a worker loads it by name and holds weights; empty: not at all."""
+
+EmbedderKind = Literal["hashing", "static", "transformer"]
+"""What a cosine tells, as the attribute `kind` of an embedder says: shared words by hash; the mean of fixed vectors of
+words; what a network reads in the whole text. Search fuses cosines and BM25 by it."""
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
@@ -158,6 +162,22 @@ class Embedder(Protocol):
 
         """
         ...
+
+
+def kind_of(embedder: Embedder) -> EmbedderKind:
+    """The attribute `kind` of an embedder, else by its fingerprint: `transformer` for names that tell nothing.
+
+    Examples:
+        >>> from sag_retrieval.models.hashing import HashingEmbedder
+        >>> kind_of(HashingEmbedder())
+        'hashing'
+
+    """
+    stated: EmbedderKind | None = getattr(embedder, "kind", None)
+    if stated in get_args(EmbedderKind):
+        return stated
+    name = embedder.fingerprint
+    return "hashing" if name.startswith("hashing-") else "static" if name.startswith("model2vec:") else "transformer"
 
 
 @dataclass(frozen=True, slots=True)

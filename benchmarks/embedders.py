@@ -25,7 +25,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 sys.path.insert(0, str(Path(__file__).parent))
-from judging import BOTH, CUTS, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
+from judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
 from kinds import KINDS, UnavailableError  # noqa: E402
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 
@@ -86,7 +86,7 @@ def lines(
 ) -> Iterator[str]:
     """A line a method, with the difference to the first model, then the costs."""
     for method, outcome in outcomes.items():
-        values = "  ".join(f"R@{cut} {outcome.means()[f'R@{cut}']:5.1f}" for cut in CUTS)
+        values = "  ".join(f"R@{cut} {outcome.means()[f'R@{cut}']:5.1f}" for cut in (2, 5, 10))
         gained = f"   − {FIRST} {spoken(gain(outcome, first[method], 5))}" if first and model != FIRST else ""
         yield f"  {model:40} {method:12} {values}{gained}"
     took = "-" if costs["ingest"] is None else f"{costs['ingest']:.0f} s"

@@ -31,11 +31,12 @@ FIRMS: Final = {
 KINDS: Final[Mapping[str, tuple[tuple[str, str, str, str], ...]]] = {
     "en": (
         ("minutes", "It was agreed that {person} orders the {thing} for {site} before {date}.",
-         "Who orders the {thing} for {site}?", "Whose job is it to get hold of the {thing} that {site} is waiting for?"),
+         "Who orders the {thing} for {site}?", "Whose job is it to get the {thing} that {site} is waiting for?"),
         ("minutes", "At {site} the {thing} stopped because {cause}.",
          "Why did the {thing} at {site} stop?", "What was behind the breakdown of the {thing} at {site}?"),
         ("letter", "For the {thing} at {site} we charge {amount} a month, upkeep included.",
-         "What is charged a month for the {thing} at {site}?", "How much does the {thing} at {site} cost us regularly?"),
+         "What is charged a month for the {thing} at {site}?",
+         "How much does the {thing} at {site} cost us regularly?"),
         ("letter", "The papers for the {thing} at {site} have to reach us by {date} at the latest.",
          "By when do the papers for the {thing} at {site} have to arrive?",
          "Until what day may we hand in the documents about the {thing} of {site}?"),
@@ -85,7 +86,8 @@ RULES: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
          "What happens to invoices without an order number?", "Why might a supplier's bill come back without money?"),
     ),
     "zh": (
-        ("门禁卡遗失后，须在一个工作日内报告前台。", "门禁卡遗失后多久之内须报告？", "我的卡不见了，最晚什么时候要说？"),
+        ("门禁卡遗失后，须在一个工作日内报告前台。", "门禁卡遗失后多久之内须报告？",
+         "我的卡不见了，最晚什么时候要说？"),
         ("超过三千元的出差，须经财务主管同意。", "多少钱以上的出差须经同意？", "花费大的外地行程可以自己决定吗？"),
         ("加班在六个月内调休，不发加班费。", "加班在多长时间内调休？", "多干的钟点能拿到钱吗？"),
         ("来访者在大门登记，离开前一直佩戴黄色标牌。", "来访者佩戴什么标牌？", "客人进来怎么让人认出？"),
@@ -103,15 +105,19 @@ FILLER: Final = {
            "Please print this page only where it is needed.", "The next meeting is held in the small hall as usual.",
            "Several colleagues asked for a clearer plan of the week.", "We wish you a good start into the season.",
            "The plan on the notice board remains valid.", "Everyone was reminded to keep the corridors free.",
-           "Questions are answered by the office in the mornings.", "The minutes of last time were accepted unchanged."),
-    "zh": ("感谢各位的耐心配合。", "会上通报了上季度的数据，与会人员知悉。", "请仅在必要时打印本页。", "下次会议照例在小会议室举行。",
-           "有同事希望每周安排能更清楚一些。", "祝各位本季工作顺利。", "公告栏上的计划仍然有效。", "再次提醒各位保持走廊畅通。",
+           "Questions are answered by the office in the mornings.",
+           "The minutes of last time were accepted unchanged."),
+    "zh": ("感谢各位的耐心配合。", "会上通报了上季度的数据，与会人员知悉。", "请仅在必要时打印本页。",
+           "下次会议照例在小会议室举行。",
+           "有同事希望每周安排能更清楚一些。", "祝各位本季工作顺利。", "公告栏上的计划仍然有效。",
+           "再次提醒各位保持走廊畅通。",
            "如有疑问，可于上午向办公室咨询。", "上次会议记录未作修改，予以通过。"),
 }  # fmt: skip
 
 
 REMARKS: Final = {
-    "en": ("{person} reported from {site} and had nothing to add.", "{person} had asked {other} about {site} on {date}.",
+    "en": ("{person} reported from {site} and had nothing to add.",
+           "{person} had asked {other} about {site} on {date}.",
            "For {site}, {person} and {other} thanked everyone who had helped with the {thing}."),
     "zh": ("{person}汇报了{site}的情况，没有补充。", "{date}，{person}曾就{site}询问{other}。",
            "{person}和{other}代表{site}感谢大家在{thing}一事上的帮助。"),
@@ -145,7 +151,7 @@ TRADES: Final[Mapping[str, Mapping[str, Trade]]] = {
         "en": Trade(
             "East Ward,Harbour Practice,Day Surgery,Children's Unit,Eye Department,Night Clinic,Rehab Wing,Laboratory",
             "infusion pump,blood fridge,patient monitor,X-ray table,steriliser,bed lift,oxygen meter,dental chair",
-            "the battery no longer held its charge,a sensor was put in the wrong way,a fuse had blown,limescale blocked the valve",
+            "the battery no longer held its charge,a sensor was put in wrongly,a fuse had blown,lime blocked the valve",
         ),
         "zh": Trade(
             "东病区,海港门诊,日间手术室,儿科病房,眼科,夜间急诊,康复楼,检验科",

@@ -18,7 +18,7 @@ from sag_retrieval.search.method import ParsedQuery, chunk_cosines
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.weights import SMALL_GRAPH, Seeds, chunk_weights, key_terms, min_max, power, push, sum_at
 
-DENSE_SHARE: Final[Mapping[EmbedderKind, float]] = {"hashing": 0.5, "static": 0.3, "transformer": 0.4}
+DENSE_SHARE: Final[Mapping[EmbedderKind, float]] = {"hashing": 0.5, "static": 0.3, "transformer": 0.3}
 """Share of the cosine beside BM25, chosen on the developing halves of the sets of `benchmarks/quality.py`."""
 
 _TYPICAL = 20
@@ -49,7 +49,7 @@ def dense_share(kind: EmbedderKind, length: float) -> float:
 
     Examples:
         >>> dense_share("hashing", 5), dense_share("transformer", 5)
-        (0.1, 0.4)
+        (0.1, 0.3)
 
     """
     return DENSE_SHARE[kind] / length if kind == "hashing" else DENSE_SHARE[kind]

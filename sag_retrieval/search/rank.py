@@ -301,7 +301,8 @@ def add_bridges(
     """The bridges and what each adds to a chunk's score, shape (chunks,); none and zeros where they count nothing.
 
     What is reached stands behind what led there: an end rises to a share of its start at most, so that a chunk that
-    answers alone keeps its place. In a document that the query names, the chunks complete one another instead.
+    answers alone keeps its place. Inside a document it rises as high as its start, by half, since the text route counts
+    the document already; in one that the query names, the chunks complete one another without a limit.
 
     Source:
         docs/algorithm.md §search.13.
@@ -310,14 +311,16 @@ def add_bridges(
     added = np.zeros(len(scores))
     if options.formula.bridge_strength <= 0:
         return None, added
-    strength = bridge_strength(index.arrays, reading, length, options)
+    is_named = names_subject(index.arrays, reading, options)
+    strength = bridge_strength(length, options, is_named=is_named)
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     bridges = build_bridges(index, scores, reading.terms, length, options, allowed)
-    own, gain = scores[bridges.ends], strength * bridges.gains
     document = index.arrays.chunk_document
-    is_free = names_subject(index.arrays, reading, options) & (document[bridges.ends] == document[bridges.starts])
-    room = np.maximum(0, options.formula.bridge_limit * scores[bridges.starts] - own)
-    added[bridges.ends] = np.where(is_free, gain, np.minimum(gain, room))
+    is_inside = document[bridges.ends] == document[bridges.starts]
+    limit = np.where(is_inside, np.inf if is_named else 1.0, options.formula.bridge_limit)
+    gain = strength * bridges.gains * np.where(is_inside & (not is_named), 0.5, 1.0)
+    room = np.maximum(0, limit * scores[bridges.starts] - scores[bridges.ends])
+    added[bridges.ends] = np.minimum(gain, room)
     return bridges, added
 
 
@@ -330,12 +333,12 @@ def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options:
     return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
 
 
-def bridge_strength(arrays: Arrays, reading: ParsedQuery, length: float, options: SearchOptions) -> float:
+def bridge_strength(length: float, options: SearchOptions, *, is_named: bool) -> float:
     """`strength / n`, plus `1 − 1 / n` if the query names a subject that few documents are about.
 
     Else a bridge between long documents starts from a chunk that answers already, or from one that answers nothing.
     """
-    return options.formula.bridge_strength / length + (1 - 1 / length) * names_subject(arrays, reading, options)
+    return options.formula.bridge_strength / length + (1 - 1 / length) * is_named
 
 
 def names_subject(arrays: Arrays, reading: ParsedQuery, options: SearchOptions) -> bool:

@@ -16,6 +16,7 @@ from sag_retrieval.search.rank import (
     best_neighbour,
     breadth,
     bridge_strength,
+    names_subject,
     read_texts,
     relative,
     restart,
@@ -131,8 +132,11 @@ class _Semantic:
 def test_bridges_join_long_documents_only_where_the_question_names_a_subject(long_corpus, question, named):
     reading = parse_query(long_corpus, Query(question))
 
-    assert bridge_strength(long_corpus.arrays, reading, 4.0, SAG) == pytest.approx(2 / 4 + 0.75 * named)
-    assert bridge_strength(long_corpus.arrays, reading, 1.0, SAG) == pytest.approx(2)
+    is_named = names_subject(long_corpus.arrays, reading, SAG)
+
+    assert is_named == named
+    assert bridge_strength(4.0, SAG, is_named=is_named) == pytest.approx(2 / 4 + 0.75 * named)
+    assert bridge_strength(1.0, SAG, is_named=is_named) == pytest.approx(2)
 
 
 def test_a_subject_of_many_documents_names_none(long_corpus):
@@ -141,7 +145,7 @@ def test_a_subject_of_many_documents_names_none(long_corpus):
     documents = np.arange(long_corpus.arrays.chunk_count, dtype=np.int32)
     arrays = replace(long_corpus.arrays, chunk_document=documents)
 
-    assert bridge_strength(arrays, reading, 4.0, twice) == pytest.approx(2 / 4)
+    assert not names_subject(arrays, reading, twice)
 
 
 def test_one_long_document_among_short_ones_is_not_the_typical_one(long_corpus):

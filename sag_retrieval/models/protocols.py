@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -174,7 +174,7 @@ def kind_of(embedder: Embedder) -> EmbedderKind:
 
     """
     stated: EmbedderKind | None = getattr(embedder, "kind", None)
-    if stated in get_args(EmbedderKind):
+    if stated is not None:
         return stated
     name = embedder.fingerprint
     return "hashing" if name.startswith("hashing-") else "static" if name.startswith("model2vec:") else "transformer"

@@ -302,7 +302,8 @@ def add_bridges(
 
     What is reached stands behind what led there: an end rises to a share of its start at most, so that a chunk that
     answers alone keeps its place. Inside a document it rises as high as its start, by half, since the text route counts
-    the document already; in one that the query names, the chunks complete one another without a limit.
+    the document already. Chunks of long documents complete one another where the query names what they are about, so
+    there the limit grows with length.
 
     Source:
         docs/algorithm.md §search.13.
@@ -317,7 +318,8 @@ def add_bridges(
     bridges = build_bridges(index, scores, reading.terms, length, options, allowed)
     document = index.arrays.chunk_document
     is_inside = document[bridges.ends] == document[bridges.starts]
-    limit = np.where(is_inside, np.inf if is_named else 1.0, options.formula.bridge_limit)
+    share = options.formula.bridge_limit
+    limit = share * length if is_named else np.where(is_inside, 1.0, share)
     gain = strength * bridges.gains * np.where(is_inside & (not is_named), 0.5, 1.0)
     room = np.maximum(0, limit * scores[bridges.starts] - scores[bridges.ends])
     added[bridges.ends] = np.minimum(gain, room)

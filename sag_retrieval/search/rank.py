@@ -301,9 +301,9 @@ def add_bridges(
     """The bridges and what each adds to a chunk's score, shape (chunks,); none and zeros where they count nothing.
 
     What is reached stands behind what led there: an end rises to a share of its start at most, so that a chunk that
-    answers alone keeps its place. Inside a document it rises as high as its start, by half, since the text route counts
-    the document already. Chunks of long documents complete one another where the query names what they are about, so
-    there the limit grows with length.
+    answers alone keeps its place. Inside a document it rises as high as its start, and less in short ones, where the
+    text route tells as much. Chunks of long documents complete one another where the query names what they are about,
+    so there the limit grows with length.
 
     Source:
         docs/algorithm.md §search.13.
@@ -320,7 +320,7 @@ def add_bridges(
     is_inside = document[bridges.ends] == document[bridges.starts]
     share = options.formula.bridge_limit
     limit = share * length if is_named else np.where(is_inside, 1.0, share)
-    gain = strength * bridges.gains * np.where(is_inside & (not is_named), 0.5, 1.0)
+    gain = strength * bridges.gains * np.where(is_inside & (not is_named), 1 - 1 / length, 1.0)
     room = np.maximum(0, limit * scores[bridges.starts] - scores[bridges.ends])
     added[bridges.ends] = np.minimum(gain, room)
     return bridges, added

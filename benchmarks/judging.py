@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,57 +76,75 @@ def _dense(vectors: Any) -> np.ndarray:  # noqa: ANN401  sparse or dense
     return np.ascontiguousarray(vectors.toarray() if issparse(vectors) else vectors, dtype=np.float32)
 
 
-CUTS = (2, 5, 10)
+CUTS = (1, 2, 3, 5, 10)
 DEPTH = 60
 BUDGET = 3000
 BOTH = "bm25+dense"
 """BM25 and cosine, each scaled to [0, 1] for the question and joined as `sag` joins them: a baseline."""
+UNITS = ("document", "passage")
+LETTERS = {"document": "D", "passage": "P"}
+"""What is counted, and its letter in measures: `D@5` is recall of documents among the first five of them."""
 
 Ask = Callable[[str], Sequence[Hit]]
+Gold = Mapping[str, set[str]]
+"""What answers a question, by unit; without a unit that nobody knows."""
 
 
 @dataclass
 class Outcome:
-    """What one method reached on one set, per question."""
+    """What one method reached on one set: `recall[unit, cut]` by question."""
 
-    recall: dict[int, dict[str, float]] = field(default_factory=lambda: {cut: {} for cut in CUTS})
+    recall: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
     all_gold: dict[str, float] = field(default_factory=dict)
     in_budget: dict[str, float] = field(default_factory=dict)
+    main: str = "document"
+    """The unit of `R@k`, of the floors and of `all@5`."""
 
-    def note(self, question_id: str, gold: set[str], ranked: Sequence[str]) -> None:
+    def note(self, question_id: str, unit: str, gold: set[str], ranked: Sequence[str]) -> None:
         """Add what one question gave: gold and what was ranked, each name once."""
         for cut in CUTS:
-            self.recall[cut][question_id] = len(gold.intersection(ranked[:cut])) / len(gold)
-        self.all_gold[question_id] = float(gold <= set(ranked[:5]))
+            share = len(gold.intersection(ranked[:cut])) / len(gold)
+            self.recall.setdefault((unit, cut), {})[question_id] = share
+        if unit == self.main:
+            self.all_gold[question_id] = float(gold <= set(ranked[:5]))
+
+    def units(self) -> list[str]:
+        """Those that any question has, the main one first."""
+        found = [unit for unit in UNITS if self.recall.get((unit, CUTS[0]))]
+        return sorted(found, key=lambda unit: unit != self.main)
+
+    def measures(self) -> dict[str, dict[str, float]]:
+        """Each measure by question."""
+        found = {f"R@{cut}": self.recall.get((self.main, cut), {}) for cut in CUTS}
+        for unit in self.units():
+            if unit != self.main:
+                found |= {f"{LETTERS[unit]}@{cut}": self.recall[unit, cut] for cut in CUTS}
+        return found | {"all@5": self.all_gold} | ({str(BUDGET): self.in_budget} if self.in_budget else {})
 
     def means(self) -> dict[str, float]:
         """Percent, by measure."""
-        found = {f"R@{cut}": 100 * float(np.mean(list(each.values()))) for cut, each in self.recall.items()}
-        found["all@5"] = 100 * float(np.mean(list(self.all_gold.values())))
-        if self.in_budget:
-            found[str(BUDGET)] = 100 * float(np.mean(list(self.in_budget.values())))
-        return found
+        return {measure: 100 * float(np.mean(list(each.values()))) for measure, each in self.measures().items()}
 
     def half_widths(self) -> dict[str, float]:
         """Half of each 95 % interval in percentage points, by measure."""
-        values = {f"R@{cut}": each for cut, each in self.recall.items()} | {"all@5": self.all_gold}
-        values |= {str(BUDGET): self.in_budget} if self.in_budget else {}
-        found = {measure: bootstrap(list(each.values())) for measure, each in values.items()}
+        found = {measure: bootstrap(list(each.values())) for measure, each in self.measures().items()}
         return {measure: 50 * (interval.high - interval.low) for measure, interval in found.items()}
 
     def of(self, questions: Iterable[Question]) -> "Outcome":
         """The same for some of the questions."""
         ids = {question.question_id for question in questions}
-        kept = [
-            {name: value for name, value in each.items() if name in ids}
-            for each in (*self.recall.values(), self.all_gold, self.in_budget)
-        ]
-        return Outcome(dict(zip(CUTS, kept, strict=False)), kept[-2], kept[-1])
+
+        def kept(each: Mapping[str, float]) -> dict[str, float]:
+            return {name: value for name, value in each.items() if name in ids}
+
+        recall = {place: kept(each) for place, each in self.recall.items()}
+        return Outcome(recall, kept(self.all_gold), kept(self.in_budget), self.main)
 
 
-def gain(ours: Outcome, theirs: Outcome, cut: int) -> Interval:
-    """The paired difference at a cut."""
-    return paired_difference(ours.recall[cut], theirs.recall[cut])
+def gain(ours: Outcome, theirs: Outcome, cut: int, unit: str = "") -> Interval:
+    """The paired difference at a cut, in the main unit or another."""
+    place = (unit or ours.main, cut)
+    return paired_difference(ours.recall[place], theirs.recall[place])
 
 
 def spoken(interval: Interval) -> str:
@@ -188,9 +206,9 @@ def gold_chunks(release: Release, question: Question) -> set[str]:
         for chunk in _chunks_of(release, rows[document]):
             if chunk["start"] < end and chunk["end"] > start:
                 found.add(chunk["chunk_id"])
-    for document, quote in question.quotes:
+    for document, *parts in question.quotes:
         chunks = _chunks_of(release, rows[document]) if document in rows else []
-        found |= {chunk["chunk_id"] for chunk in chunks if bare(quote) in bare(chunk["text"])}
+        found |= {chunk["chunk_id"] for chunk in chunks if all(bare(part) in bare(chunk["text"]) for part in parts)}
     return found
 
 
@@ -200,18 +218,23 @@ def _chunks_of(release: Release, document: int) -> list[dict[str, Any]]:
     return table.select(["chunk_id", "start", "end", "text"]).to_pylist()
 
 
-def gold_of(release: Release, questions: Sequence[Question]) -> dict[str, set[str]]:
-    """What answers each question: chunks where passages are known, else documents.
+def gold_of(release: Release, questions: Sequence[Question]) -> dict[str, Gold]:
+    """What answers each question, by unit: its documents, and the passages that hold its evidence.
 
     Questions without any in the release are left out: every method would get the same zero for them.
     """
     read = set(release.index.rows["documents"]["document_id"].to_pylist())
-    found = {}
+    owner = dict(
+        zip(*(release.index.rows["chunks"][name].to_pylist() for name in ("chunk_id", "document_id")), strict=True)
+    )
+    found: dict[str, Gold] = {}
     for question in questions:
-        by_chunk = question.spans or question.quotes
-        gold = gold_chunks(release, question) if by_chunk else read.intersection(question.documents)
-        if gold and (by_chunk or len(gold) == len(set(question.documents))):
-            found[question.question_id] = gold
+        passages = gold_chunks(release, question)
+        named = set(question.documents)
+        documents = (named if named <= read else set()) or {owner[chunk] for chunk in passages}
+        gold = {"document": documents, "passage": passages}
+        if documents and not (named and documents != named):
+            found[question.question_id] = {unit: each for unit, each in gold.items() if each}
     return found
 
 
@@ -224,22 +247,24 @@ def measure(release: Release, questions: Sequence[Question], methods: Sequence[s
     """Every method on one set, over the questions whose evidence is in the release."""
     gold = gold_of(release, questions)
     questions = [question for question in questions if question.question_id in gold]
+    main = "document" if any(question.documents for question in questions) else "passage"
     outcomes = {}
     for method in methods:
-        ask, outcomes[method] = asking(release, method), Outcome()
+        ask, outcomes[method] = asking(release, method), Outcome(main=main)
         for question in questions:
             _judge(ask(question.text), question, gold[question.question_id], outcomes[method])
     return outcomes
 
 
-def _judge(hits: Sequence[Hit], question: Question, gold: set[str], outcome: Outcome) -> None:
-    if question.spans or question.quotes:
-        ranked = [hit.chunk_id for hit in hits]
+def _judge(hits: Sequence[Hit], question: Question, gold: Gold, outcome: Outcome) -> None:
+    ranked = {
+        "passage": [hit.chunk_id for hit in hits],
+        "document": list(dict.fromkeys(hit.document_id for hit in hits)),
+    }
+    for unit, wanted in gold.items():
+        outcome.note(question.question_id, unit, wanted, ranked[unit])
     if question.spans:
         outcome.in_budget[question.question_id] = _within_budget(question, hits)
-    elif not question.quotes:
-        ranked = list(dict.fromkeys(hit.document_id for hit in hits))
-    outcome.note(question.question_id, gold, ranked)
 
 
 def _within_budget(question: Question, hits: Sequence[Hit]) -> float:

@@ -1,8 +1,8 @@
 """Further kinds of documents, so that the ranking is not judged on passages alone.
 
 `manuals` and `business` lie in `../shared/data`, `faq`, `headings` and `man` come from Debian packages, `code` from the
-Python that runs this, `tables` are generated. No set is looked at while the ranking is made except by halves: only the
-half that is held out decides whether `quality.py` fails.
+Python that runs this; `tables` and the piles of `office.py` are generated. No set is looked at while the ranking is
+made except by halves: only the half that is held out decides whether `quality.py` fails.
 """
 
 import ast
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lxml import etree, html
+from office import OFFICE, office
 from sets import DATA, Question, QuestionSet
 
 HEADINGS = ("h1", "h2", "h3", "h4")
@@ -354,11 +355,21 @@ def business(cache: Path, *, is_small: bool = False) -> QuestionSet:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
     questions = [
-        Question(each["id"], each["question"], each["type"], tuple(each["gold_documents"]))
+        Question(
+            each["id"],
+            each["question"],
+            each["type"],
+            tuple(each["gold_documents"]),
+            quotes=tuple((e["document"], *_parts(e["text"])) for e in each["evidence"]),
+        )
         for each in _json_lines(folder / "questions.jsonl")
         if each["gold_documents"]
     ]
     return QuestionSet([], questions, documents)
+
+
+def _parts(text: str | list[str]) -> list[str]:
+    return [text] if isinstance(text, str) else list(map(str, text))
 
 
 def _shared(name: str) -> Path:
@@ -511,9 +522,11 @@ KINDS: Final[dict[str, Callable[[Path], QuestionSet]]] = {
     **{name: (lambda cache, rule=rule: of_packages(rule, cache / "packages")) for name, rule in RULES.items()},
     "tables": lambda _: tables(),
     "code": lambda _: code(),
+    **{name: (lambda _, make=make: make()) for name, make in OFFICE.items()},
 }
 """Sets by name; each is made in a folder that keeps what was downloaded."""
 SMALL_KINDS: Final[dict[str, Callable[[Path], QuestionSet]]] = {
     "small-business": partial(business, is_small=True),
+    "small-office": lambda _: office("clinic"),
     "small-generated": lambda _: joined(tables(years=(2019, 2020), subjects=3), code(documents=100, questions=40)),
 }

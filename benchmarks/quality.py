@@ -1,13 +1,16 @@
 """Recall of every method on every set, through `sag ingest` and `open_release`; fails below a stored floor.
 
-    python benchmarks/quality.py [--small] [--sets musique,manuals] [--methods sag,bm25] [--cache DIR] [--out FILE]
+    python benchmarks/quality.py [--small] [--sets musique,manuals] [--methods sag,bm25] [--embedder NAME] [--cache DIR]
+                                 [--out FILE] [--before FILE]
     python benchmarks/quality.py --keep
 
-R@k: share of gold among the first k distinct documents, or of evidence chunks among the first k chunks. `3000`: share
-of evidence sentences within the first 3,000 returned characters. Differences are paired, with 95 % bootstrap
-intervals. Also fails where `sag` is significantly below BM25, BM25 + dense or LanceDB's own hybrid search at any cut:
-on the sets that were looked at while the ranking was made over all questions, on the further kinds (`kinds.py`) over
-the half of the questions that is held out. Sets that cannot be made here are left out with the reason, unless named.
+R@k: share of gold among the first k distinct documents, or of evidence chunks among the first k chunks, whichever a set
+names; the other is D@k or P@k where it is known. `3000`: share of evidence sentences within the first 3,000 returned
+characters. Differences are paired, with 95 % bootstrap intervals; `--before` takes the `--out` of an earlier run and
+adds the difference to it. Also fails where `sag` is significantly below BM25, dense, BM25 + dense or LanceDB's own
+hybrid search at 1, 3, 5 or 10 documents or passages: on the sets that were looked at while the ranking was made over
+all questions, on the further kinds (`kinds.py`) over the half of the questions that is held out. Sets that cannot be
+made here are left out with the reason, unless named. Floors are those of the hashing embedder.
 
 A floor is the measured value less one question, or one point where a set has more than a hundred, rounded down to half
 a point. It is lowered only with the reason in docs/figures.md. `--keep` reads every local set again, asks `sag`, `bm25`
@@ -28,7 +31,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 sys.path.insert(0, str(Path(__file__).parent))
-from judging import BOTH, CUTS, LANCE, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
+from judging import BOTH, LANCE, LETTERS, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
 from kinds import (  # noqa: E402
     KINDS,
     SMALL_KINDS,
@@ -36,13 +39,16 @@ from kinds import (  # noqa: E402
 )
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 
-from sag_retrieval.evaluation.runner import Interval  # noqa: E402
+from sag_retrieval import Release  # noqa: E402
+from sag_retrieval.evaluation.runner import Interval, bootstrap, paired_difference  # noqa: E402
 
 FLOORS = Path(__file__).parent / "floors.json"
 METHODS = ("bm25", "dense", BOTH, LANCE, "hybrid", "bridge", "sag-literal", "sag-events", "sag")
 OURS = "sag"
-NEVER_BELOW = ("bm25", BOTH, LANCE)
-COMPARED = (*NEVER_BELOW, "dense", "bridge")
+NEVER_BELOW = ("bm25", "dense", BOTH, LANCE)
+COMPARED = (*NEVER_BELOW, "bridge")
+JUDGED_CUTS = (1, 3, 5, 10)
+HASHING = "hashing"
 ALL_SETS = {name: (lambda _, make=make: make()) for name, make in SETS.items()} | KINDS
 SMALL_SETS = {name: (lambda _, make=make: make()) for name, make in SMALL.items()} | SMALL_KINDS
 LOCAL = (*SETS, "business", "tables")
@@ -92,9 +98,14 @@ def show(outcomes: Outcomes) -> Iterator[str]:
     for method, outcome in outcomes.items():
         yield f"  {method:14}" + "  ".join(f"{measure} {value:5.1f}" for measure, value in outcome.means().items())
     for method in COMPARED if OURS in outcomes else ():
-        if method in outcomes:
-            found = (f"@{cut} {spoken(gained)}" for cut, gained in gains(outcomes, method).items())
-            yield f"  {OURS} − {method:10} {'   '.join(found)}"
+        yield from differences(outcomes, method) if method in outcomes else ()
+
+
+def differences(outcomes: Outcomes, other: str) -> Iterator[str]:
+    """A line for documents and one for passages: `sag` less another method at each judged cut."""
+    for unit in outcomes[OURS].units():
+        found = (f"{LETTERS[unit]}@{cut} {spoken(each)}" for cut, each in gains(outcomes, other, unit).items())
+        yield f"    {OURS} − {other:10} {'   '.join(found)}"
 
 
 def show_kinds(outcomes: Outcomes, questions: Sequence[Question]) -> Iterator[str]:
@@ -103,7 +114,7 @@ def show_kinds(outcomes: Outcomes, questions: Sequence[Question]) -> Iterator[st
     for kind in kinds if len(kinds) > 1 and {OURS, NEVER_BELOW[0]} <= outcomes.keys() else ():
         asked = [question for question in questions if question.kind == kind]
         part = {method: outcomes[method].of(asked) for method in (NEVER_BELOW[0], OURS)}
-        base, ours = (" / ".join(f"{value:.1f}" for value in each.means().values()) for each in part.values())
+        base, ours = (" / ".join(f"{each.means()[f'R@{cut}']:.1f}" for cut in JUDGED_CUTS) for each in part.values())
         gained = gains(part, NEVER_BELOW[0])[5]
         yield f"    {kind[:34]:34} ({len(asked)})  {NEVER_BELOW[0]} {base}   {OURS} {ours}   @5 {spoken(gained)}"
 
@@ -113,10 +124,8 @@ def show_halves(outcomes: Outcomes, questions: Sequence[Question]) -> Iterator[s
     for half, is_held_out in (("development", False), ("held out", True)):
         part = half_of(outcomes, questions, is_held_out=is_held_out)
         if OURS in part:
-            values = " / ".join(f"{part[OURS].means()[f'R@{cut}']:.1f}" for cut in CUTS)
-            count = len(part[OURS].all_gold)
-            differences = "   ".join(f"− {m} {spoken(gain(part[OURS], part[m], 5))}" for m in NEVER_BELOW if m in part)
-            yield f"    {half:12} ({count})  {OURS} {values}   @5 {differences}"
+            yield f"  {half} ({len(part[OURS].all_gold)})"
+            yield from (f"  {line}" for line in show(part))
 
 
 def half_of(outcomes: Outcomes, questions: Sequence[Question], *, is_held_out: bool) -> Outcomes:
@@ -125,22 +134,40 @@ def half_of(outcomes: Outcomes, questions: Sequence[Question], *, is_held_out: b
     return {method: outcome.of(asked) for method, outcome in outcomes.items()}
 
 
-def gains(outcomes: Outcomes, other: str) -> dict[int, Interval]:
+def gains(outcomes: Outcomes, other: str, unit: str = "") -> dict[int, Interval]:
     """What `sag` gains over another method, by cut."""
-    return {cut: gain(outcomes[OURS], outcomes[other], cut) for cut in CUTS}
+    return {cut: gain(outcomes[OURS], outcomes[other], cut, unit) for cut in JUDGED_CUTS}
 
 
-def broken(name: str, outcomes: Outcomes, judged: Outcomes) -> Iterator[str]:
+def per_question(outcomes: Outcomes) -> dict[str, dict[str, dict[str, float]]]:
+    """What `--out` keeps for a later `--before`: each measure by question, by method."""
+    return {method: outcome.measures() for method, outcome in outcomes.items()}
+
+
+def show_before(outcomes: Outcomes, before: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Iterator[str]:
+    """A row a measure of `sag`: before, after, and the paired difference over the questions of both runs."""
+    for measure_name, now in outcomes[OURS].measures().items() if OURS in outcomes else ():
+        then = before.get(OURS, {}).get(measure_name, {})
+        both = [name for name in now if name in then]
+        if both:
+            pairs = [{name: each[name] for name in both} for each in (now, then)]
+            after, earlier = (100 * bootstrap(list(each.values())).mean for each in pairs)
+            difference = spoken(paired_difference(*pairs))
+            yield f"    {measure_name:6} before {earlier:5.1f}  after {after:5.1f}  {difference}  ({len(both)})"
+
+
+def broken(name: str, outcomes: Outcomes, judged: Outcomes, embedder: str = HASHING) -> Iterator[str]:
     """Floors that were not reached, and baselines that are better by what is judged, in words."""
-    for method, listed in floors_of(name).items():
+    for method, listed in floors_of(name).items() if embedder == HASHING else ():
         means = outcomes[method].means() if method in outcomes else {}
         for measured in means.keys() & listed.keys():
             if means[measured] < listed[measured]:
                 yield f"{name}, {method}: {measured} {means[measured]:.1f} is below its floor {listed[measured]}"
     for method in NEVER_BELOW if OURS in judged else ():
-        for cut, gained in gains(judged, method).items() if method in judged else ():
-            if gained.high < 0:
-                yield f"{name}: {OURS} is significantly below {method} at R@{cut}, {spoken(gained)}"
+        for unit in judged[OURS].units() if method in judged else ():
+            for cut, gained in gains(judged, method, unit).items():
+                if gained.high < 0:
+                    yield f"{name}: {OURS} is significantly below {method} at {LETTERS[unit]}@{cut}, {spoken(gained)}"
 
 
 def arguments() -> argparse.Namespace:
@@ -149,12 +176,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--small", action="store_true", help="small sets that need no network, for every run")
     parser.add_argument("--sets", help="names, separated by commas")
     parser.add_argument("--methods", help=f"default: {','.join(METHODS)}; with --small only what is judged")
+    parser.add_argument("--embedder", default=HASHING, help="as in SAG_EMBEDDING_MODEL; default: hashing")
+    parser.add_argument("--before", type=Path, help="the --out of an earlier run, to compare with")
     parser.add_argument("--cache", type=Path, help="where releases and downloaded packages are kept between runs")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--keep", action="store_true", help="every local set again, kept in docs/figures.json")
     chosen = parser.parse_args()
-    if chosen.keep and (chosen.small or chosen.sets or chosen.methods or chosen.cache):
-        parser.error("--keep reads every local set again: leave out --small, --sets, --methods and --cache")
+    if chosen.keep and (chosen.small or chosen.sets or chosen.methods or chosen.cache or chosen.embedder != HASHING):
+        parser.error(
+            "--keep reads every local set by hashing: leave out --small, --sets, --methods, --embedder, --cache"
+        )
     chosen.names = list(LOCAL if chosen.keep else SMALL_SETS if chosen.small else ALL_SETS)
     chosen.names = chosen.sets.split(",") if chosen.sets else chosen.names
     unknown = set(chosen.names) - set(ALL_SETS | SMALL_SETS)
@@ -176,6 +207,7 @@ def main() -> int:
     digest = digest_of()
     faults: list[str] = []
     figures: dict[str, Outcomes] = {}
+    before = json.loads(chosen.before.read_text()) if chosen.before else {}
     with cached(chosen.cache) as cache:
         for name in chosen.names:
             try:
@@ -184,11 +216,12 @@ def main() -> int:
                 print(f"{name}: left out, {error}", flush=True)
                 faults += [f"{name}: {error}"] if chosen.sets or chosen.keep else []
                 continue
-            figures[name], found = measured(name, asked, cache, methods_of(name, chosen))
+            methods = methods_of(name, chosen)
+            figures[name], found = measured(name, asked, ingested(name, asked, cache, chosen.embedder), methods, chosen)
+            print("\n".join(show_before(figures[name], before.get(name, {}))), flush=True)
             faults += found
     if chosen.out:
-        means = {name: {method: each.means() for method, each in found.items()} for name, found in figures.items()}
-        chosen.out.write_text(json.dumps(means, indent=1) + "\n")
+        chosen.out.write_text(json.dumps({name: per_question(found) for name, found in figures.items()}) + "\n")
     if chosen.keep and digest != digest_of():
         faults.append(f"the code changed while it was measured, {KEPT.name} stays as it was: run this again")
     elif chosen.keep:
@@ -198,9 +231,11 @@ def main() -> int:
     return 1 if faults else 0
 
 
-def measured(name: str, asked: QuestionSet, cache: Path, methods: Sequence[str]) -> tuple[Outcomes, list[str]]:
+def measured(
+    name: str, asked: QuestionSet, release: Release, methods: Sequence[str], chosen: argparse.Namespace
+) -> tuple[Outcomes, list[str]]:
     """Measure one set and print it; what every method reached, and the faults in words."""
-    outcomes = measure(ingested(name, asked, cache), asked.questions, methods)
+    outcomes = measure(release, asked.questions, methods)
     known = next(iter(outcomes.values())).all_gold.keys()
     questions = [question for question in asked.questions if question.question_id in known]
     left_out = len(asked.questions) - len(questions)
@@ -212,7 +247,7 @@ def measured(name: str, asked: QuestionSet, cache: Path, methods: Sequence[str])
     halves = show_halves(outcomes, questions) if is_new else ()
     print("\n".join([*show(outcomes), *show_kinds(outcomes, questions), *halves]), flush=True)
     judged = half_of(outcomes, questions, is_held_out=True) if is_new else outcomes
-    return outcomes, list(broken(name, outcomes, judged))
+    return outcomes, list(broken(name, outcomes, judged, chosen.embedder))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ Spans = list[tuple[str, int, int]]
 class Question:
     """A question, its kind, and what answers it: whole documents, spans in them, or passages quoted from them.
 
-    `quotes` holds pairs of document and text, for files whose text is known only after they were converted.
+    `quotes` holds a document and the texts of each, a sentence or the cells of a row, for files whose text is known
+    only after they were converted. Where documents are named, they are what recall counts first, else passages.
     """
 
     question_id: str
@@ -31,7 +32,7 @@ class Question:
     kind: str
     documents: tuple[str, ...] = ()
     spans: tuple[tuple[str, int, int], ...] = ()
-    quotes: tuple[tuple[str, str], ...] = ()
+    quotes: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_held_out(self) -> bool:

@@ -328,8 +328,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     segments and budgets are options of answers.
     """
     from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
-    from sag_retrieval.evaluation.questions import read_questions  # noqa: PLC0415
-    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415
+    from sag_retrieval.evaluation.questions import locate_evidence, read_questions  # noqa: PLC0415
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
     if pipeline is not None:
@@ -348,6 +347,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     if budgets or keys or joined is not None:
         raise WrongCall("keys, segments and budgets are options of answers; add --answers MODE, or leave them out")
     with _opened_for(asked, questions, release_id) as release:
+        asked = locate_evidence(asked, partial(_text_of, release))
         search = release.searcher(method, sql=sql, where=where, options=chosen)
         rival = release.searcher(against, sql=sql, where=where) if against else None
         explained = partial(_explained, release, method, {"sql": sql, "where": where, "options": chosen})
@@ -357,7 +357,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
         difference = {"against": other.to_dict()} if other else {}
         print_json(found.to_dict() | difference)
     else:
-        show_evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
+        show_evaluation(Terminal(), found, other, explain=explain)
 
 
 @contextmanager
@@ -373,6 +373,13 @@ def _opened_for(asked: "Sequence[Question]", path: Path, release_id: str | None)
                 f"{min(wanted)!r}; ingest them, or give questions about the documents of this home"
             )
         yield release
+
+
+def _text_of(release: "Release", document_id: str) -> str | None:
+    try:
+        return release.document(document_id).text
+    except QueryError:
+        return None
 
 
 def _answering(release: "Release", keys: Sequence[str], given: Mapping[str, Any]) -> "Callable[..., Answer]":

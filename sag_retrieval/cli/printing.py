@@ -211,15 +211,25 @@ def show_answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answe
         print_below(console, snippet(citation.quote), indent=6)
 
 
-def show_evaluation(
-    console: Console,
-    found: "Evaluation",
-    other: "Evaluation | None",
-    differences: "Mapping[int, Interval]",
-    *,
-    explain: bool,
-) -> None:
-    """Recall in percent with 95 % intervals, one row per method; below them the paired difference."""
+def show_evaluation(console: Console, found: "Evaluation", other: "Evaluation | None", *, explain: bool) -> None:
+    """Recall in percent with 95 % intervals, one row per method; below them the paired difference.
+
+    A second table counts passages, where the questions quote evidence.
+    """
+    console.print(_recall_table(found, other))
+    if found.has_passages:
+        console.print(_passage_table(found, other))
+    if explain:
+        stages = Table("stage", "gold alive %", box=None)
+        for name, share in found.stages().items():
+            stages.add_row(escape(name), f"{100 * share:.1f}")
+        console.print(stages)
+    console.print(f"[dim]{len(found.outcomes)} questions[/dim]")
+
+
+def _recall_table(found: "Evaluation", other: "Evaluation | None") -> Table:
+    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415  takes time to import
+
     table = Table(
         "method", *(f"R@{k}" for k in found.ks), *(f"all@{k}" for k in found.ks), "p50 ms", "p95 ms", box=None
     )
@@ -232,14 +242,19 @@ def show_evaluation(
             *(f"{1000 * seconds[p]:.1f}" for p in ("p50", "p95")),
         )
     if other is not None:
-        table.add_row(f"{found.method} − {other.method}", *(_percent(differences[k]) for k in found.ks))
-    console.print(table)
-    if explain:
-        stages = Table("stage", "gold alive %", box=None)
-        for name, share in found.stages().items():
-            stages.add_row(escape(name), f"{100 * share:.1f}")
-        console.print(stages)
-    console.print(f"[dim]{len(found.outcomes)} questions[/dim]")
+        table.add_row(f"{found.method} − {other.method}", *map(_percent, compare(found, other).values()))
+    return table
+
+
+def _passage_table(found: "Evaluation", other: "Evaluation | None") -> Table:
+    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415  takes time to import
+
+    table = Table("by passage", *(f"R@{k}" for k in found.ks), box=None)
+    for one in [found] if other is None else [found, other]:
+        table.add_row(one.method, *(_percent(one.recall(k, "passage")) for k in one.ks))
+    if other is not None:
+        table.add_row(f"{found.method} − {other.method}", *map(_percent, compare(found, other, "passage").values()))
+    return table
 
 
 def _percent(interval: "Interval") -> str:

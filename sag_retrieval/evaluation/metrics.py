@@ -191,9 +191,34 @@ def evidence_coverage(texts: Sequence[str], evidence: Sequence[str | Sequence[st
 
     """
     pieces = [(piece,) if isinstance(piece, str) else piece for piece in evidence]
-    wanted = [bare for piece in pieces if (bare := [text for text in map(_bare, piece) if text])]
-    returned = _bare("\n".join(texts)[:characters])
-    return sum(all(text in returned for text in piece) for piece in wanted) / len(wanted) if wanted else 0.0
+    wanted = [piece for piece in pieces if any(map(_bare, piece))]
+    returned = "\n".join(texts)[:characters]
+    return sum(holds(returned, piece) for piece in wanted) / len(wanted) if wanted else 0.0
+
+
+def holds(text: str, quotes: Iterable[str]) -> bool:
+    """Whether a text holds every quote; white space, case and marks are ignored."""
+    bare = _bare(text)
+    return all(_bare(quote) in bare for quote in quotes)
+
+
+def find_quote(text: str, quote: str) -> tuple[int, int] | None:
+    """Where a quote stands: first character and after the last; white space, case and marks are ignored.
+
+    Examples:
+        >>> find_quote("It is Monday. Bread costs 3 euros.", "bread  costs 3 Euros")
+        (14, 33)
+
+    """
+    kept = [(place, letter) for place, character in enumerate(text) for letter in _bare(character)]
+    wanted = _bare(quote)
+    first = "".join(letter for _, letter in kept).find(wanted) if wanted else -1
+    return None if first < 0 else (kept[first][0], kept[first + len(wanted) - 1][0] + 1)
+
+
+def held_share(found: Sequence[Iterable[int]], count: int, k: int) -> float:
+    """Share of `count` pieces of evidence that the first k passages hold; `found`: the pieces of each passage."""
+    return len({piece for pieces in found[:k] for piece in pieces}) / count
 
 
 def _bare(text: str) -> str:

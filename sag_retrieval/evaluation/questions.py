@@ -1,14 +1,15 @@
 """Read questions with their right answers and gold documents from JSON Lines, reporting each fault with its line."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.errors import QueryError, SourceError
+from sag_retrieval.evaluation.metrics import find_quote
 
 _LARGEST = 50_000_000
 """Bytes of a file."""
@@ -16,17 +17,30 @@ _SHOWN_FAULTS = 10
 
 
 class Evidence(BaseModel):
-    """What a document says about a question: a sentence as written, or the cells of a table row."""
+    """What a document says about a question: a sentence as written, the cells of a table row, or a place in its text.
+
+    A place is `start` to before `end`, in characters of the document's text; quotes are looked for.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
     document: str = ""
-    text: tuple[str, ...]
+    text: tuple[str, ...] = ()
+    start: int | None = Field(default=None, ge=0)
+    end: int | None = None
 
     @field_validator("text", mode="before")
     @classmethod
     def _one_or_many(cls, text: Any) -> Any:  # noqa: ANN401  any JSON
         return (text,) if isinstance(text, str) else text
+
+    @model_validator(mode="after")
+    def _is_text_or_place(self) -> Self:
+        if (self.start is None) != (self.end is None) or (self.start is None and not self.text):
+            raise ValueError("evidence needs `text`, or `document` with `start` and `end`")
+        if self.start is not None and self.end is not None and (not self.document or self.end <= self.start):
+            raise ValueError(f"evidence from {self.start} to {self.end} needs a `document` and an end after its start")
+        return self
 
 
 class Question(BaseModel):
@@ -138,3 +152,49 @@ def _faults(faults: list[str]) -> str:
         return "holds no question; expected one JSON object with `question` per line"
     rest = len(faults) - _SHOWN_FAULTS
     return "; ".join(faults[:_SHOWN_FAULTS]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def locate_evidence(questions: Iterable[Question], text_of: Callable[[str], str | None]) -> list[Question]:
+    """The questions with a place for every piece of evidence that names its document.
+
+    Cells of a table row are no run of text and stay as they are. Without a text the document is not there to look at.
+
+    Args:
+        questions: As they were read.
+        text_of: The text of a document by its id; None if there is no such document.
+
+    Raises:
+        QueryError: If a quote or a place is not in its document; the message names question and document.
+
+    """
+    return [
+        question.model_copy(update={"evidence": tuple(_placed(question, each, text_of) for each in question.evidence)})
+        for question in questions
+    ]
+
+
+def _placed(question: Question, evidence: Evidence, text_of: Callable[[str], str | None]) -> Evidence:
+    text = text_of(evidence.document) if evidence.document else None
+    if text is None:
+        return evidence
+    if evidence.end is not None:
+        if evidence.end > len(text):
+            raise _missing(question, evidence, f"ends at {evidence.end:,}, but the text has {len(text):,} characters")
+        return evidence
+    places = [find_quote(text, quote) for quote in evidence.text]
+    if None in places:
+        raise _missing(question, evidence, f"quotes {evidence.text[places.index(None)]!r}, which is not in its text")
+    return evidence if len(evidence.text) > 1 else _at(evidence, places)
+
+
+def _at(evidence: Evidence, places: Sequence[tuple[int, int] | None]) -> Evidence:
+    (place,) = places
+    assert place is not None
+    return evidence.model_copy(update={"start": place[0], "end": place[1]})
+
+
+def _missing(question: Question, evidence: Evidence, fault: str) -> QueryError:
+    return QueryError(
+        f"question {question.id!r}: evidence of {evidence.document!r} {fault}; "
+        f"copy it from `release.document({evidence.document!r}).text`, or leave the evidence out"
+    )

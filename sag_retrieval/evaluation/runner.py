@@ -1,18 +1,18 @@
-"""Evaluate a search method over questions: recall by documents with bootstrap intervals, seconds, and stages."""
+"""Evaluate a search method: recall by document and by passage with bootstrap intervals, seconds, and stages."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from sag_retrieval.ask.options import FoundPassages, SearchFunction
+from sag_retrieval.ask.options import FoundPassage, FoundPassages, SearchFunction
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.public import Convertible
-from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, has_all_at, recall_at
-from sag_retrieval.evaluation.questions import Question
+from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, has_all_at, held_share, holds, recall_at
+from sag_retrieval.evaluation.questions import Evidence, Question
 
 SAMPLES = 2000
 SEED = 20251120
@@ -60,6 +60,9 @@ def paired_difference(left: Mapping[str, float], right: Mapping[str, float]) -> 
     return bootstrap([left[question] - right[question] for question in left])
 
 
+Unit = Literal["document", "passage"]
+"""What is counted: distinct documents, or passages that hold evidence."""
+
 KS = (2, 5, 10)
 CHARACTERS = 3000
 """Returned characters within which evidence sentences are looked for."""
@@ -76,6 +79,8 @@ class QuestionOutcome:
     documents: tuple[str, ...]
     seconds: float
     recall: Mapping[int, float] = field(default_factory=dict)
+    passage_recall: Mapping[int, float] = field(default_factory=dict)
+    """Share of the evidence that the first k passages hold; empty without evidence."""
     all_gold: Mapping[int, float] = field(default_factory=dict)
     evidence: float | None = None
     stages: Mapping[str, float] = field(default_factory=dict)
@@ -90,6 +95,7 @@ class QuestionOutcome:
             "recall": _by_k(self.recall),
             "all_gold": _by_k(self.all_gold),
             "seconds": self.seconds,
+            **({"passage_recall": _by_k(self.passage_recall)} if self.passage_recall else {}),
             **({} if self.evidence is None else {"evidence": self.evidence}),
             **({"stages": dict(self.stages)} if self.stages else {}),
         }
@@ -103,13 +109,19 @@ class Evaluation(Convertible):
     ks: tuple[int, ...]
     outcomes: tuple[QuestionOutcome, ...]
 
-    def recall(self, k: int) -> Interval:
-        """Mean recall among the first k distinct documents."""
-        return bootstrap(list(self.recall_by_question(k).values()))
+    def recall(self, k: int, by: Unit = "document") -> Interval:
+        """Mean recall among the first k distinct documents, or of evidence among the first k passages."""
+        return bootstrap(list(self.recall_by_question(k, by).values()))
 
-    def recall_by_question(self, k: int) -> dict[str, float]:
-        """Recall of each question that has gold documents, by its id."""
-        return {o.question.id: o.recall[k] for o in self.outcomes if o.recall}
+    def recall_by_question(self, k: int, by: Unit = "document") -> dict[str, float]:
+        """Recall of each question that has gold documents, or evidence, by its id."""
+        each = ((o.question.id, o.recall if by == "document" else o.passage_recall) for o in self.outcomes)
+        return {name: recall[k] for name, recall in each if recall}
+
+    @property
+    def has_passages(self) -> bool:
+        """Whether any question has evidence."""
+        return any(o.passage_recall for o in self.outcomes)
 
     def all_gold(self, k: int) -> Interval:
         """Share of questions with every gold document among the first k."""
@@ -148,7 +160,10 @@ class Evaluation(Convertible):
         """The evaluation as plain values: what `sag evaluate --json` prints."""
         recall = {k: self.recall(k) for k in self.ks}
         all_gold = {k: self.all_gold(k) for k in self.ks}
-        evidence = {} if all(o.evidence is None for o in self.outcomes) else {"evidence": self.evidence().mean}
+        evidence: dict[str, Any] = {"evidence": self.evidence().mean} if self.has_passages else {}
+        if self.has_passages:
+            passages = {k: self.recall(k, "passage") for k in self.ks}
+            evidence["passage_recall"] = _by_k({k: interval.mean for k, interval in passages.items()})
         stages = self.stages()
         return {
             "method": self.method,
@@ -201,10 +216,10 @@ def evaluate(
     return Evaluation(method, wanted, outcomes)
 
 
-def compare(left: Evaluation, right: Evaluation) -> dict[int, Interval]:
+def compare(left: Evaluation, right: Evaluation, by: Unit = "document") -> dict[int, Interval]:
     """For each k of both: mean difference left − right of recall over the same questions."""
     ks = sorted(set(left.ks) & set(right.ks))
-    return {k: paired_difference(left.recall_by_question(k), right.recall_by_question(k)) for k in ks}
+    return {k: paired_difference(left.recall_by_question(k, by), right.recall_by_question(k, by)) for k in ks}
 
 
 def _outcomes(
@@ -237,10 +252,27 @@ def _outcome(question: Question, result: FoundPassages, ks: tuple[int, ...], sec
         seconds,
         recall={k: recall_at(documents, gold, k) for k in ks} if gold else {},
         all_gold={k: has_all_at(documents, gold, k) for k in ks} if gold else {},
+        passage_recall=_passage_recall(result, question.evidence, ks),
         evidence=evidence_coverage(texts, [piece.text for piece in question.evidence], CHARACTERS)
         if question.evidence
         else None,
     )
+
+
+def _passage_recall(result: FoundPassages, evidence: Sequence[Evidence], ks: Sequence[int]) -> dict[int, float]:
+    if not evidence:
+        return {}
+    found = [[n for n, piece in enumerate(evidence) if _is_in(piece, hit)] for hit in result.hits[: ks[-1]]]
+    return {k: held_share(found, len(evidence), k) for k in ks}
+
+
+def _is_in(piece: Evidence, hit: FoundPassage) -> bool:
+    """Whether a passage holds any of a place, or all of a quote that has none."""
+    if piece.document not in ("", hit.document_id):
+        return False
+    if piece.start is None or piece.end is None:
+        return holds(hit.text, piece.text)
+    return hit.start < piece.end and piece.start < hit.start + len(hit.text)
 
 
 def _with_stages(outcome: QuestionOutcome, result: FoundPassages) -> QuestionOutcome:

@@ -227,11 +227,12 @@ def document_rarity(frequency: npt.NDArray[Any], document_count: int) -> Floats:
 
 
 def _residual(arrays: Arrays, starts: Rows, pair: _Pairs, terms: Mapping[int, float]) -> Floats:
-    """BM25 of the end for the query terms missing in the start, relative to the idf of all query terms."""
+    """In [0, 1]: the idf share of the query terms that the start lacks and the end holds."""
     text = arrays.chunk_text
-    total = sum(count * float(text.idf[term]) for term, count in terms.items())
-    if total <= 0:
+    idf = np.array([count * float(text.idf[term]) for term, count in terms.items()])
+    if idf.sum() <= 0:
         return np.zeros(len(pair.end))
     lacking = text.matrix(terms, starts) == 0
     ends, position = np.unique(pair.end, return_inverse=True)
-    return np.asarray((lacking.T.astype(np.float64) @ text.matrix(terms, ends))[pair.start, position] / total)
+    gained = (lacking.T * (idf / idf.sum())) @ (text.matrix(terms, ends) > 0)
+    return np.asarray(gained[pair.start, position], np.float64)

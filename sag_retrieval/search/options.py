@@ -35,8 +35,8 @@ class Formula:
     # stage 3: from keys to chunks
     similarity_share: float = 1.0
     """Weight of the text similarity in a chunk's initial weight."""
-    exact_gain: float = 0.5
-    """Added to the share of BM25, which is a half, for long documents: their chunks differ mostly in exact words."""
+    dense_share: float | None = None
+    """Share of the cosine in the text similarity; None: by the embedder's kind and the length of documents."""
     graph: Literal["whole", "candidates", "none"] = "whole"
     """Graph of PageRank: all keys and chunks, or only candidates and final keys; none: initial weights instead."""
     damping: float = 0.7
@@ -74,6 +74,8 @@ class Formula:
     """Keys found in more documents form no bridge."""
     bridge_floor: float = 0.15
     """Gain of a bridge without any new query term at its end; less for long documents."""
+    bridge_limit: float = 0.9
+    """Highest score of a bridge's end, as a share of its start's: what is reached stands behind what led there."""
 
     # joint coverage of the query
     coverage: float = 0.5
@@ -124,7 +126,7 @@ SAG_LITERAL: Final = SearchOptions(
         back_idf=0.0,
         normalise=False,
         similarity_share=0.5,
-        exact_gain=0.0,
+        dense_share=0.5,
         graph="candidates",
         damping=0.85,
         key_share=None,

@@ -1,12 +1,14 @@
 """Stage 3: from weighted keys to scored chunks, by text similarity in context, PageRank and adjustments."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Flags, Floats, Rows
+from sag_retrieval.models.protocols import EmbedderKind, kind_of
 from sag_retrieval.release.arrays import Arrays, Index
 from sag_retrieval.release.mapped_arrays import group
 from sag_retrieval.release.topk import top_k
@@ -15,6 +17,9 @@ from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import ParsedQuery, chunk_cosines
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.weights import SMALL_GRAPH, Seeds, chunk_weights, key_terms, min_max, power, push, sum_at
+
+DENSE_SHARE: Final[Mapping[EmbedderKind, float]] = {"hashing": 0.5, "static": 0.3, "transformer": 0.3}
+"""Share of the cosine beside BM25, chosen on the developing halves of the sets of `benchmarks/quality.py`."""
 
 _TYPICAL = 20
 """Number of best chunks used to estimate the typical document length."""
@@ -32,6 +37,32 @@ class TextRoute:
     in_context: Floats
     chunks_per_document: float
     """Geometric mean over the documents of the best chunks; 1 if each document is one chunk."""
+    dense_share: float
+    """The share of the cosine in `similarity`."""
+
+
+def dense_share(kind: EmbedderKind, length: float) -> float:
+    """The share of the cosine where documents have typically `length` chunks.
+
+    Hashed words are the words that BM25 counts, so among the chunks of long documents, which differ in exact words, the
+    cosine adds little. What a model has learnt about meaning is evidence of its own, however long documents are.
+
+    Examples:
+        >>> dense_share("hashing", 5), dense_share("transformer", 5)
+        (0.1, 0.3)
+
+    """
+    return DENSE_SHARE[kind] / length if kind == "hashing" else DENSE_SHARE[kind]
+
+
+def fuse(lexical: Floats, likeness: Floats, share: float) -> Floats:
+    """`(1 − share) · lexical + share · likeness`: BM25 and cosine, each scaled to [0, 1].
+
+    Source:
+        docs/algorithm.md §search.10, §hybrid.4.
+
+    """
+    return np.asarray((1 - share) * lexical + share * likeness, np.float64)
 
 
 def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> TextRoute:
@@ -45,12 +76,13 @@ def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> Te
     allowed = query.allowed.chunks if query.allowed else None
     bm25 = arrays.chunk_text.scores(reading.terms)
     cosine, is_exact = chunk_cosines(arrays.vectors["chunks"], reading.vector, bm25, allowed)
-    parts = relative(cosine, allowed), relative(bm25, allowed)
-    length = typical_length(arrays, 0.5 * parts[0] + 0.5 * parts[1])
-    exact = 0.5 + options.formula.exact_gain * (1 - 1 / length)
-    similarity = (1 - exact) * parts[0] + exact * parts[1]
+    likeness, lexical = relative(cosine, allowed), relative(bm25, allowed)
+    length = typical_length(arrays, fuse(lexical, likeness, 0.5))
+    given = options.formula.dense_share
+    share = dense_share(kind_of(index.embedder), length) if given is None else given
+    similarity = fuse(lexical, likeness, share)
     in_context = _in_context(arrays, reading, similarity, length, options)
-    return TextRoute(cosine, is_exact, bm25, similarity, in_context, length)
+    return TextRoute(cosine, is_exact, bm25, similarity, in_context, length, share)
 
 
 def relative(values: Floats, allowed: Flags | None) -> Floats:
@@ -59,6 +91,11 @@ def relative(values: Floats, allowed: Flags | None) -> Floats:
     if scaled.any():
         return scaled
     return np.asarray((values > 0) if allowed is None else (values > 0) & allowed, np.float64)
+
+
+def mean_score(bm25: Floats, cosine: Floats, allowed: Flags | None) -> Floats:
+    """Mean of both, each scaled to [0, 1] over the allowed chunks: docs/algorithm.md §search.11."""
+    return fuse(relative(bm25, allowed), relative(cosine, allowed), 0.5)
 
 
 def typical_length(arrays: Arrays, similarity: Floats) -> float:
@@ -253,17 +290,40 @@ def breadth(arrays: Arrays, keys: WeightedKeys) -> float:
 
 
 def _bridged(index: Index, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
-    arrays = index.arrays
-    strength = bridge_strength(arrays, reading, scores.route.chunks_per_document, options)
-    if strength <= 0:
-        return scores
     root = np.sqrt(scores.final)
+    bridges, added = add_bridges(index, reading, root, scores.route.chunks_per_document, options)
+    return scores if bridges is None else replace(scores, final=root + added, bridge=added, bridges=bridges)
+
+
+def add_bridges(
+    index: Index, reading: ParsedQuery, scores: Floats, length: float, options: SearchOptions
+) -> tuple[Bridges | None, Floats]:
+    """The bridges and what each adds to a chunk's score, shape (chunks,); none and zeros where they count nothing.
+
+    What is reached stands behind what led there: an end rises to a share of its start at most, so that a chunk that
+    answers alone keeps its place. Inside a document it rises as high as its start, and less in short ones, where the
+    text route tells as much. Chunks of long documents complete one another where the query names what they are about,
+    so there the limit grows with length.
+
+    Source:
+        docs/algorithm.md §search.13.
+
+    """
+    added = np.zeros(len(scores))
+    if options.formula.bridge_strength <= 0:
+        return None, added
+    is_named = names_subject(index.arrays, reading, options)
+    strength = bridge_strength(length, options, is_named=is_named)
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    length = scores.route.chunks_per_document
-    bridges = build_bridges(index, root, reading.terms, length, options, allowed)
-    added = np.zeros(len(root))
-    added[bridges.ends] = strength * bridges.gains
-    return replace(scores, final=root + added, bridge=added, bridges=bridges)
+    bridges = build_bridges(index, scores, reading.terms, length, options, allowed)
+    document = index.arrays.chunk_document
+    is_inside = document[bridges.ends] == document[bridges.starts]
+    share = options.formula.bridge_limit
+    limit = share * length if is_named else np.where(is_inside, 1.0, share)
+    gain = strength * bridges.gains * np.where(is_inside & (not is_named), 1 - 1 / length, 1.0)
+    room = np.maximum(0, limit * scores[bridges.starts] - scores[bridges.ends])
+    added[bridges.ends] = np.minimum(gain, room)
+    return bridges, added
 
 
 def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
@@ -275,12 +335,14 @@ def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options:
     return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
 
 
-def bridge_strength(arrays: Arrays, reading: ParsedQuery, length: float, options: SearchOptions) -> float:
+def bridge_strength(length: float, options: SearchOptions, *, is_named: bool) -> float:
     """`strength / n`, plus `1 − 1 / n` if the query names a subject that few documents are about.
 
     Else a bridge between long documents starts from a chunk that answers already, or from one that answers nothing.
     """
-    if options.formula.bridge_strength <= 0:
-        return 0.0
-    is_named = any(True for _ in named_subjects(arrays, reading, options))
     return options.formula.bridge_strength / length + (1 - 1 / length) * is_named
+
+
+def names_subject(arrays: Arrays, reading: ParsedQuery, options: SearchOptions) -> bool:
+    """Whether the query names a subject that few documents are about."""
+    return any(True for _ in named_subjects(arrays, reading, options))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.models.protocols import kind_of
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.mapped_arrays import take_rows
-from sag_retrieval.search.boosts import build_bridges
 from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
 from sag_retrieval.search.explain import explain_hit, held_words
 from sag_retrieval.search.hits import key_of
@@ -26,7 +26,7 @@ from sag_retrieval.search.method import (
     weigh_names,
 )
 from sag_retrieval.search.options import SAG, SearchOptions
-from sag_retrieval.search.rank import ChunkScores, TextRoute, bridge_strength, rank, read_texts, walk_trust
+from sag_retrieval.search.rank import ChunkScores, TextRoute, add_bridges, rank, read_texts, walk_trust
 from sag_retrieval.search.reranked import reranked
 from sag_retrieval.search.weights import links_from, look_up
 
@@ -104,6 +104,8 @@ def explain(search: SearchState, hits: Rows) -> dict[str, Any]:
         "hits": [way_to(search, int(chunk)) for chunk in hits],
         "chunks_per_document": search.scores.route.chunks_per_document,
         "trust": search.scores.trust,
+        "embedder": kind_of(search.index.embedder),
+        "dense_share": search.scores.route.dense_share,
     }
 
 
@@ -247,11 +249,8 @@ def bridge(index: Index, query: Query) -> Ranking:
     with stopwatch("text"):
         route = read_texts(index, reading, SAG)
     root = np.sqrt(route.in_context)
-    strength = bridge_strength(index.arrays, reading, route.chunks_per_document, SAG)
     with stopwatch("bridge"):
-        bridges = build_bridges(index, root, reading.terms, route.chunks_per_document, SAG, _allowed(query))
-    added = np.zeros(len(root))
-    added[bridges.ends] = strength * bridges.gains
+        _, added = add_bridges(index, reading, root, route.chunks_per_document, SAG)
     parts = {"text": root, "bridge": added, "cosine": route.cosine, "bm25": route.bm25}
     ranking = rank_by(root + added, query.top_k, _allowed(query), parts, stopwatch.seconds)
     return with_exact_cosines(ranking, index, reading, route)

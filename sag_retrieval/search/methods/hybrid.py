@@ -13,7 +13,7 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, words
-from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.models.protocols import ChatModel, kind_of
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.knowledge_graph import graph_of
 from sag_retrieval.release.mapped_arrays import take_rows
@@ -30,9 +30,11 @@ from sag_retrieval.search.method import (
 )
 from sag_retrieval.search.methods.think_on_graph.evidence import evidence_of, graph_trace
 from sag_retrieval.search.methods.think_on_graph.method import SEARCH as GRAPH_SEARCH
-from sag_retrieval.search.methods.think_on_graph.method import mean_score, walk_release
+from sag_retrieval.search.methods.think_on_graph.method import walk_release
 from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, Walk
 from sag_retrieval.search.options import Share
+from sag_retrieval.search.rank import dense_share, mean_score, typical_length
+from sag_retrieval.search.rank import fuse as fuse_texts
 from sag_retrieval.search.weights import min_max
 
 Positive = Annotated[float, Bounds(0)]
@@ -47,8 +49,9 @@ _log = logging.getLogger(__name__)
 class HybridOptions:
     """Weights of the parts of the score, see docs/algorithm.md §hybrid."""
 
-    dense_weight: Share | Mapping[str, Share] = 0.5
-    """Weight of the cosine, the rest is BM25's; or one weight per language of the question, `zh` and `en`."""
+    dense_weight: Share | Mapping[str, Share] | None = 0.5
+    """Weight of the cosine, the rest is BM25's; or one weight per language of the question, `zh` and `en`; None: as in
+    `sag`, by the embedder's kind and the length of documents."""
     keyword_boost: Positive = 0.15
     """Added for each distinct keyword of the question that the chunk contains."""
     kg_boost: Positive = 1.2
@@ -64,16 +67,16 @@ class HybridOptions:
         """Refuse weights out of bounds."""
         check_options(self)
 
-    def dense_share(self, text: str) -> float:
-        """The weight of the cosine for a question."""
+    def dense_share(self, text: str) -> float | None:
+        """The weight of the cosine for a question, if it is given."""
         if isinstance(self.dense_weight, Mapping):
             return self.dense_weight.get("zh" if is_cjk(text) else "en", 0.5)
         return self.dense_weight
 
 
-SEARCH: Final = HybridOptions(keyword_boost=0.0, graph=replace(GRAPH_SEARCH, scale="rank"))
-"""Options as a search method: no keywords, as they harm long questions; the graph is walked as by the method
-`think-on-graph`, and each document it reaches counts by its rank."""
+SEARCH: Final = HybridOptions(dense_weight=None, keyword_boost=0.0, graph=replace(GRAPH_SEARCH, scale="rank"))
+"""Options as a search method: texts are fused as by `sag`, without keywords, which harm long questions; the graph is
+walked as by the method `think-on-graph`, and each document it reaches counts by its rank."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +152,7 @@ def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) ->
 
     """
     lexical, likeness = min_max(raw.bm25, raw.allowed), min_max(raw.dense, raw.allowed)
-    hybrid = (1 - share) * lexical + share * likeness
+    hybrid = fuse_texts(lexical, likeness, share)
     boost = np.where(lexical >= options.kg_min_lexical, raw.kg, 0.0)
     keyword = options.keyword_boost * raw.keyword
     final = hybrid + boost + keyword
@@ -175,15 +178,15 @@ def hybrid_method(
         stopwatch = Stopwatch()
         with stopwatch("read"):
             reading = parse_query(index, query)
-        share = options.dense_share(query.text)
         with stopwatch("text"):
             text = _text_scores(index, reading)
+        share = _share(index, query.text, text, options)
         mean = mean_score(text.bm25, text.dense, text.allowed)
         with stopwatch("graph"):
             boost, found, failures = _graph_boost(index, reading, options, mean, chat, home)
         boosted = replace(text, kg=boost[index.arrays.chunk_document])
         with stopwatch("keywords"):
-            raw = _with_keywords(index, reading, boosted, options)
+            raw = _with_keywords(index, reading, boosted, options, share)
         with stopwatch("fuse"):
             fusion = fuse(raw, options, share=share, top_k=query.top_k)
         scores = fusion.final if (fusion.final > 0).any() else mean
@@ -232,11 +235,20 @@ def _text_scores(index: Index, reading: ParsedQuery) -> RawScores:
     return RawScores(bm25, dense, np.zeros(len(bm25)), np.zeros(len(bm25)), allowed)
 
 
-def _with_keywords(index: Index, reading: ParsedQuery, raw: RawScores, options: HybridOptions) -> RawScores:
+def _share(index: Index, question: str, text: RawScores, options: HybridOptions) -> float:
+    given = options.dense_share(question)
+    if given is not None:
+        return given
+    length = typical_length(index.arrays, mean_score(text.bm25, text.dense, text.allowed))
+    return dense_share(kind_of(index.embedder), length)
+
+
+def _with_keywords(
+    index: Index, reading: ParsedQuery, raw: RawScores, options: HybridOptions, share: float
+) -> RawScores:
     wanted = keywords(reading.query.text)
     if not wanted or not options.keyword_boost:
         return raw
-    share = options.dense_share(reading.query.text)
     best = best_rows(fuse(raw, options, share=share, top_k=_READ).final, _READ, raw.allowed)
     overlap = np.zeros(len(raw.bm25))
     overlap[best] = keyword_overlap(wanted, take_rows(index.rows["chunks"].select(["text"]), best)["text"].to_pylist())

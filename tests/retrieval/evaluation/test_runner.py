@@ -62,6 +62,30 @@ def test_many_chunks_of_one_document_do_not_hide_the_others():
     assert evaluation.recall(2).mean == 1
 
 
+def test_recall_by_passage_counts_the_evidence_that_the_first_passages_hold():
+    crowd = [("a.md", "Tower", f"tower tower number {n}") for n in range(3)]
+    chunks = [*crowd, ("a.md", "", "the tower has a number: 7"), ("b.md", "", "no tower here")]
+    evidence = ({"document": "a.md", "text": "number: 7"}, {"document": "b.md", "text": "no tower"})
+    question = Question(id="1", question="tower number", gold_documents=("a.md",), evidence=evidence)
+
+    evaluation = evaluate(OverlapSearch(chunks), [question, QUESTIONS[3]], ks=(1, 4, 5))
+
+    assert evaluation.recall(1).mean == 1
+    assert [evaluation.recall(k, "passage").mean for k in (1, 4, 5)] == [0, 0.5, 1]
+    assert evaluation.to_dict()["passage_recall"] == {"1": 0, "4": 0.5, "5": 1}
+    assert "passage_recall" not in evaluation.to_dict()["per_question"][1]
+
+
+def test_a_place_is_held_by_every_passage_that_shares_a_character_with_it():
+    search = OverlapSearch([("a.md", "", "tower one"), ("a.md", "", "tower two"), ("b.md", "", "tower three")])
+    evidence = ({"document": "a.md", "start": 108, "end": 120},)  # the second chunk stands at 100 to 109
+
+    found = evaluate(search, [Question(question="tower two", evidence=evidence)], ks=(1, 2))
+
+    assert found.recall(1, "passage").mean == 1
+    assert compare(found, found, "passage")[2].mean == 0
+
+
 def test_stages_that_count_gold_documents_are_measured():
     def explained(question):
         stages = [{"stage": "keys", "chunks": 9, "gold_documents": 1}, {"stage": "hits", "chunks": 1}]

@@ -27,6 +27,7 @@ class AngleEmbedder:
 
     fingerprint = "angle"
     dimension = 2
+    kind = "hashing"
 
     def embed(self, texts):
         return np.tile(np.array([[1.0, 0.0]], np.float32), (len(texts), 1))

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from sag_retrieval.search.boosts import build_bridges, choose_starts, document_rarity
 from sag_retrieval.search.explain import explain_hit
+from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG, Formula
+from sag_retrieval.search.rank import add_bridges
 from tests.retrieval.search.conftest import Doc
 
 
@@ -47,6 +49,34 @@ def test_an_end_with_new_query_words_gains_more(corpus):
 
 def test_without_a_floor_an_end_without_new_words_gains_nothing(corpus):
     assert bridges_from(corpus, "Hello Love", "Hello Love", bridge_floor=0.0).gains.tolist() == [0]
+
+
+def test_a_bridge_lifts_its_end_to_less_than_its_start_and_only_the_limit_decides(corpus):
+    scores = np.zeros(corpus.arrays.chunk_count)
+    scores[row_of(corpus, "Hello Love")] = 1.0
+    end = row_of(corpus, "Hank Snow")
+    reading = parse_query(corpus, Query("Where did the singer of Hello Love die?"))
+
+    def lifted(limit, own=0.0):
+        _, added = add_bridges(
+            corpus, reading, np.where(scores > 0, 1.0, own), 1.0, replace(SAG, formula=Formula(bridge_limit=limit))
+        )
+        return added[end]
+
+    assert 0.5 < lifted(9.0) < 1
+    assert lifted(0.5) == pytest.approx(0.5)
+    assert lifted(0.9, own=0.95) == 0
+
+
+@pytest.mark.parametrize(("question", "is_free"), [("What did Birch Bank buy?", True), ("Who was hired?", False)])
+def test_the_chunks_of_a_document_that_the_query_names_complete_one_another(long_corpus, question, is_free):
+    scores = np.linspace(1, 0.9, long_corpus.arrays.chunk_count)
+    reading = parse_query(long_corpus, Query(question))
+
+    _, added = add_bridges(long_corpus, reading, scores, 4.0, SAG)
+
+    assert added.any()
+    assert bool((scores + added > 1 + 1e-9).any()) is is_free
 
 
 def test_a_chunk_about_the_shared_name_gains_twice_what_a_passing_mention_does(corpus):

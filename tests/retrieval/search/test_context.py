@@ -9,11 +9,14 @@ from sag_retrieval.release.topk import BinaryIndex, pack
 from sag_retrieval.release.vectors import DenseVectors
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query, chunk_cosines, parse_query
+from sag_retrieval.search.methods.hybrid import SEARCH, hybrid_method
 from sag_retrieval.search.options import SAG, Formula
 from sag_retrieval.search.rank import (
+    DENSE_SHARE,
     best_neighbour,
     breadth,
     bridge_strength,
+    names_subject,
     read_texts,
     relative,
     restart,
@@ -103,12 +106,37 @@ def test_text_counts_more_where_documents_are_long_and_keys_are_wide(long_corpus
     assert wide == pytest.approx(0.25 * 4 * 4 / 2)
 
 
+def test_the_share_of_the_cosine_is_that_of_the_embedders_kind_and_hybrid_fuses_the_same(long_corpus):
+    query = Query("What did Birch Bank do in 2021?", explain=True)
+    short = read_texts(long_corpus, parse_query(long_corpus, query), SAG)
+    semantic = replace(long_corpus, embedder=_Semantic(long_corpus.embedder))
+    route = read_texts(semantic, parse_query(semantic, query), SAG)
+    hybrid = hybrid_method(replace(SEARCH, kg_boost=0.0))(semantic, query)
+
+    assert short.dense_share == pytest.approx(0.5 / short.chunks_per_document)
+    assert route.dense_share == DENSE_SHARE["transformer"]
+    assert hybrid.parts["hybrid"] == pytest.approx(route.similarity[hybrid.chunks])
+    assert method_named("sag")(semantic, query).trace["embedder"] == "transformer"
+
+
+class _Semantic:
+    """The vectors of another embedder, under a name that says nothing."""
+
+    fingerprint = "acme:reader"
+
+    def __init__(self, other):
+        self.dimension, self.embed = other.dimension, other.embed
+
+
 @pytest.mark.parametrize(("question", "named"), [("What did Birch Bank buy?", 1), ("Who was hired?", 0)])
 def test_bridges_join_long_documents_only_where_the_question_names_a_subject(long_corpus, question, named):
     reading = parse_query(long_corpus, Query(question))
 
-    assert bridge_strength(long_corpus.arrays, reading, 4.0, SAG) == pytest.approx(2 / 4 + 0.75 * named)
-    assert bridge_strength(long_corpus.arrays, reading, 1.0, SAG) == pytest.approx(2)
+    is_named = names_subject(long_corpus.arrays, reading, SAG)
+
+    assert is_named == named
+    assert bridge_strength(4.0, SAG, is_named=is_named) == pytest.approx(2 / 4 + 0.75 * named)
+    assert bridge_strength(1.0, SAG, is_named=is_named) == pytest.approx(2)
 
 
 def test_a_subject_of_many_documents_names_none(long_corpus):
@@ -117,7 +145,7 @@ def test_a_subject_of_many_documents_names_none(long_corpus):
     documents = np.arange(long_corpus.arrays.chunk_count, dtype=np.int32)
     arrays = replace(long_corpus.arrays, chunk_document=documents)
 
-    assert bridge_strength(arrays, reading, 4.0, twice) == pytest.approx(2 / 4)
+    assert not names_subject(arrays, reading, twice)
 
 
 def test_one_long_document_among_short_ones_is_not_the_typical_one(long_corpus):

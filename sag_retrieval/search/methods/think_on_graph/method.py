@@ -29,8 +29,7 @@ from sag_retrieval.search.method import (
 from sag_retrieval.search.methods.think_on_graph.beams import Beam, Seed, name_score
 from sag_retrieval.search.methods.think_on_graph.evidence import evidence_of, graph_trace
 from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, Hints, Walk, walk
-from sag_retrieval.search.rank import structure_share
-from sag_retrieval.search.weights import min_max
+from sag_retrieval.search.rank import mean_score, structure_share
 
 PASSAGES: Final = 3
 """Number of best passages that contribute their main entity as a seed."""
@@ -226,16 +225,6 @@ def text_scores(index: Index, reading: ParsedQuery) -> Floats:
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     cosine = QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()
     return mean_score(index.arrays.chunk_text.scores(reading.terms), cosine, allowed)
-
-
-def mean_score(bm25: Floats, cosine: Floats, allowed: Flags | None) -> Floats:
-    """Mean of both, each scaled to [0, 1] over the allowed chunks; if all are equal, 1 for those above 0."""
-    is_flat = [not part.size or np.ptp(part) == 0 for part in (bm25, cosine)]
-    parts = [
-        (part > 0).astype(np.float64) if flat else min_max(part, allowed)
-        for part, flat in zip((bm25, cosine), is_flat, strict=True)
-    ]
-    return 0.5 * parts[0] + 0.5 * parts[1]
 
 
 def _chunk_scores(index: Index, known: ReleaseGraph, found: Walk) -> tuple[Floats, Flags]:

@@ -17,8 +17,7 @@ from sag_retrieval.search.methods.tiers.explain import explain
 from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.source import ReleaseTiers
 from sag_retrieval.search.methods.tiers.workflow import TiersFound, TierStep, search_tiers
-from sag_retrieval.search.rank import structure_share
-from sag_retrieval.search.weights import min_max
+from sag_retrieval.search.rank import mean_score, structure_share
 
 SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(top_k=20))
 """Options as a search method: more rows per tier than an answer needs."""
@@ -140,7 +139,7 @@ def _text(source: ReleaseTiers, reading: ParsedQuery) -> Floats:
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     cosine = source.chunk_scores(reading.vector)
     bm25 = source.index.arrays.chunk_text.scores(reading.terms)
-    return 0.5 * min_max(cosine, allowed) + 0.5 * min_max(bm25, allowed)
+    return mean_score(bm25, cosine, allowed)
 
 
 def _scores(scores: list[float | None]) -> Floats:

@@ -68,6 +68,7 @@ def test_commands_on_a_full_or_a_read_only_disk_say_what_to_do_and_searches_go_o
     assert sag(disk, "search", "Heron 1990001").returncode == 0
 
     (disk / "fill").unlink()
+    assert sag(disk, "repair", "--yes").returncode == 0  # half of a report is left
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     for command in ("verify", "verify --deep", "repair --yes", "search Heron", "status", "sources"):
         done = sag(disk, *command.split())

@@ -89,8 +89,9 @@ def run_every_step(folder: Path, documents: Sequence[Path], sections: int = 12) 
 
 
 def _long(documents: Iterable[Path], sections: int) -> str:
-    """A document of many sections, which has a summary and is divided by the model."""
-    texts = [path.read_text(encoding="utf-8") for path in documents if path.suffix == ".md"]
+    """A document of many sections, each long enough for one, which has a summary and is divided by the model."""
+    read = (path.read_text(encoding="utf-8").splitlines() for path in documents if path.suffix == ".md")
+    texts = ["\n".join(line for line in lines if not line.startswith("#")) for lines in read]
     return "\n\n".join(f"# Part {number}\n\n{text}" for number, text in enumerate(texts[:sections], 1))
 
 

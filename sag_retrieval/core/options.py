@@ -15,7 +15,6 @@ from sag_retrieval.core.option_types import (
     Inline,
     Internal,
     Presets,
-    RefusedError,
     as_text,
     expected,
     field_meanings,
@@ -203,9 +202,10 @@ def _unknown(name: str, known: Mapping[str, Option], owner: str) -> str:
 def _read(option: Option, value: Any, what: str) -> Any:  # noqa: ANN401  a value of any option
     try:
         found = parse_value(option.hint, value)
-    except (RefusedError, ValueError, OverflowError, RecursionError):
-        found = RefusedError
-    if found is RefusedError or not takes(option.hint, found):
+        is_taken = takes(option.hint, found)
+    except (ValueError, OverflowError, RecursionError):
+        is_taken = False
+    if not is_taken:
         raise SettingsError(
             f"{option.name}={shown(value)} must be {option.expects}; `sag settings --options {what}` lists the options"
         )

@@ -177,7 +177,7 @@ def json_schema(hint: Any) -> dict[str, Any]:  # noqa: ANN401  a type as it is a
 
 
 @cache
-def _adapter(hint: Hashable) -> TypeAdapter[Any]:
+def _adapter(hint: Any) -> TypeAdapter[Any]:  # noqa: ANN401  a type as it is annotated
     return TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
 
 

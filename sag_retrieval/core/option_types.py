@@ -9,10 +9,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from textwrap import dedent
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _NONE: Final = frozenset({"", "none", "null"})
 _SCALARS: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
@@ -166,7 +168,7 @@ def takes(hint: Any, value: object) -> bool:  # noqa: ANN401  one case per kind 
         return isinstance(value, kind)
     try:
         _adapter(hint).validate_python(value)
-    except ValidationError:
+    except ValueError:  # as pydantic raises it
         return False
     return True
 
@@ -177,7 +179,9 @@ def json_schema(hint: Any) -> dict[str, Any]:  # noqa: ANN401  a type as it is a
 
 
 @cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:  # noqa: ANN401  a type as it is annotated
+def _adapter(hint: Any) -> "TypeAdapter[Any]":  # noqa: ANN401  a type as it is annotated
+    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415  keeps `sag --help` fast
+
     return TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
 
 

@@ -28,6 +28,7 @@ from sag_retrieval.core.option_types import (
 
 __all__ = [
     "Bounds",
+    "CheckedOptions",
     "Inline",
     "Internal",
     "Option",
@@ -133,6 +134,21 @@ def check_options(options: object, error: type[SagError] = SettingsError) -> Non
         value = getattr(options, name)
         if not takes(hint, value):
             raise error(f"{name}={shown(value)} must be {expected(hint)}")
+
+
+class CheckedOptions:
+    """Options that refuse values outside the type or bounds of their fields; a base of dataclasses.
+
+    Raises:
+        SettingsError: When an instance is built, with name, value and bound.
+
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_options(self)
 
 
 def parse_settings(pairs: Sequence[str], what: str) -> dict[str, str]:

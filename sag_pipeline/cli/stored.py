@@ -1,7 +1,7 @@
 """The commands about what is stored below the home: status, sources, verify, repair, aliases."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -76,7 +76,7 @@ def _minute(moment: str) -> str:
     return moment[:_TO_THE_MINUTE].replace("T", " ")
 
 
-def _show_sources(console: Console, rows: list[Mapping[str, Any]], *, has_path: bool = False) -> None:
+def _show_sources(console: Console, rows: Sequence[Mapping[str, Any]], *, has_path: bool = False) -> None:
     """One row per source; the one column that may be long shows what is missing."""
     if not rows:
         return

@@ -17,7 +17,7 @@ from sag_pipeline.tables import STORED
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.key_schema import KeySchema
-from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Inline, Presets, check_options
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.batching import BatchLimits
 from sag_retrieval.models.rate_limits import ChatOptions
@@ -48,7 +48,7 @@ class IngestOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
+class Keep(CheckedOptions):
     """What is kept: a number of the newest, and everything younger than the grace period."""
 
     keep_releases: Annotated[int, Bounds(1)] = 3
@@ -62,18 +62,9 @@ class Keep:
     keep_run_days: Annotated[float, Bounds(0)] = 90.0
     """Run records older than this are deleted."""
 
-    def __post_init__(self) -> None:
-        """Refuse numbers that would keep nothing.
-
-        Raises:
-            SettingsError: If a number is below its bound.
-
-        """
-        check_options(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateOptions:
+class GateOptions(CheckedOptions):
     """How much worse a new release may answer the questions of the home than the current one."""
 
     recall_margin: Annotated[float, Bounds(0, 1)] = 0.05
@@ -82,23 +73,15 @@ class GateOptions:
     accept_recall: bool = False
     """Publish although the questions of the home are answered worse, or their file cannot be read."""
 
-    def __post_init__(self) -> None:
-        """Refuse a margin that is no share."""
-        check_options(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlignOptions:
+class AlignOptions(CheckedOptions):
     """Which pairs of keys a language model decides."""
 
     by_model: bool = True
     """Ask the language model, if there is one, whether two close names mean one thing; answers are kept."""
     pairs_per_event: Annotated[float, Bounds(0)] = 0.08
     """Most pairs that are asked about, for each event of the corpus; the closest first."""
-
-    def __post_init__(self) -> None:
-        """Refuse a negative share."""
-        check_options(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ def register(main: click.Group) -> None:
         main.add_command(command)
     main.add_command(import_command, "import")
     main.add_command(export_command, "export")
-    OPERATIONS["ingest"] = _ingest_options
+    OPERATIONS["ingest"] = "sag_pipeline.options:RunOptions"
     MORE_SETTINGS.append(_instance_row)
 
 
@@ -52,12 +52,6 @@ def _instance_row() -> list[dict[str, str]]:
     origin = "environment" if home else "dagster.yaml"
     meaning = "folder of the records of runs" + "".join(f"; {fault}" for fault in faults)
     return [{"name": "DAGSTER_HOME", "value": home or ".", "origin": origin, "meaning": meaning}]
-
-
-def _ingest_options() -> object:
-    from sag_pipeline.options import RunOptions  # noqa: PLC0415  keeps `sag --help` fast
-
-    return RunOptions()
 
 
 @click.command()

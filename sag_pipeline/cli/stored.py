@@ -1,7 +1,7 @@
 """The commands about what is stored below the home: status, sources, verify, repair, aliases."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -76,14 +76,19 @@ def _minute(moment: str) -> str:
     return moment[:_TO_THE_MINUTE].replace("T", " ")
 
 
-def _show_sources(console: Console, rows: list[Mapping[str, Any]]) -> None:
+def _show_sources(console: Console, rows: Sequence[Mapping[str, Any]], *, has_path: bool = False) -> None:
+    """One row per source; the one column that may be long shows what is missing."""
     if not rows:
         return
     table = Table("source", "documents", "skipped with errors", "last ingest (UTC)", box=None)
+    if has_path:
+        table.add_column("path", overflow="fold")
     for row in rows:
-        name = escape(row["source"]) + ("" if row["is_there"] else " [yellow](missing)[/yellow]")
+        missing = "" if row["is_there"] else " [yellow](missing)[/yellow]"
+        name, place = escape(row["source"]), [f"{escape(row['path'])}{missing}"] if has_path else []
         when = _minute(row["last_ingest"]) or "never completed"
-        table.add_row(name, f"{row['documents']:,}", f"{row['put_aside']:,}", when)
+        counts = (f"{row['documents']:,}", f"{row['put_aside']:,}")
+        table.add_row(name if has_path else f"{name}{missing}", *counts, when, *place)
     console.print(table)
 
 
@@ -153,17 +158,13 @@ def sources(context: click.Context, *, is_json: bool) -> None:
     sag sources forget SOURCE  remove its documents; the next ingest publishes without them
     """
     if context.invoked_subcommand is None:
-        _list(is_json=is_json)
+        context.invoke(list_sources, is_json=is_json)
 
 
 @sources.command("list")
 @as_json
 def list_sources(*, is_json: bool) -> None:
     """Show every source: its path, whether it exists, its documents, and when it was ingested last."""
-    _list(is_json=is_json)
-
-
-def _list(*, is_json: bool) -> None:
     from sag_pipeline.runs.status import source_row  # noqa: PLC0415  keeps `sag --help` fast
 
     with _sources(is_changed=False) as (store, listed):
@@ -174,14 +175,8 @@ def _list(*, is_json: bool) -> None:
     if not rows:
         say("no source yet; add one with `sag ingest FOLDER`")
         return
-    table = Table("source", "documents", "skipped with errors", "last ingest (UTC)", box=None)
-    table.add_column("path", overflow="fold")
-    for row in rows:
-        path = escape(row["path"]) + ("" if row["is_there"] else " [yellow](missing)[/yellow]")
-        when = row["last_ingest"][:_TO_THE_MINUTE].replace("T", " ") or "never completed"
-        table.add_row(escape(row["source"]), f"{row['documents']:,}", f"{row['put_aside']:,}", when, path)
     console = Terminal()
-    console.print(table)
+    _show_sources(console, rows, has_path=True)
     if any(row["put_aside"] for row in rows):
         console.print("[dim]`sag status` shows why files were skipped[/dim]", highlight=False)
     for row in rows:

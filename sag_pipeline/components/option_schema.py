@@ -1,9 +1,9 @@
 """JSON schema of the fields of a component, so that `dg check yaml` and editors know the values."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, get_args, get_origin
+from collections.abc import Iterable
+from typing import Any, Final
 
-from sag_retrieval.core.option_types import Bounds, presets_of
+from sag_retrieval.core.option_types import json_schema, presets_of
 from sag_retrieval.core.options import Option, options_of
 
 _TEMPLATE: Final = r"\{\{"
@@ -29,6 +29,12 @@ _FIELDS: Final = r"\s+".join(
     )
 )
 _NAMED: Final = "@(yearly|annually|monthly|weekly|daily|midnight|hourly)"
+_AS_TEXT: Final = {
+    "boolean": "^([Tt]rue|[Ff]alse|yes|no|on|off|0|1)$",
+    "integer": r"^\s*[-+]?[0-9.]",
+    "number": r"^\s*[-+]?[0-9.]",
+}
+"""How a value of a type begins where it is written as text."""
 CRON: Final = {
     "type": "string",
     "pattern": rf"^\s*$|^\s*{_NAMED}\s*$|^\s*{_FIELDS}\s*$|{_TEMPLATE}",
@@ -59,29 +65,13 @@ def schema_of(options: type) -> dict[str, Any]:
 
 def _value(option: Option) -> dict[str, Any]:
     """What an option takes; text is read as its type, and of other types only the description is given."""
-    hint, marks = option.hint, getattr(option.hint, "__metadata__", ())
-    kind = hint.__origin__ if marks else hint
-    presets = presets_of(hint)
+    presets = presets_of(option.hint)
     described = {"description": f"{option.meaning.rstrip('.')}. {option.expects.capitalize()}."}
-    if presets is not None or get_origin(kind) is Literal:
-        return choice(presets.named if presets is not None else get_args(kind)) | described
-    if kind is bool:
-        return _typed("boolean", "^([Tt]rue|[Ff]alse|yes|no|on|off|0|1)$") | described
-    if kind in (int, float):
-        name = "integer" if kind is int else "number"
-        return {**_typed(name, r"^\s*[-+]?[0-9.]"), **_bounds(marks), **described}
-    return described
-
-
-def _typed(name: str, text: str) -> dict[str, Any]:
-    return {"type": [name, "string"], "pattern": f"{text}|{_TEMPLATE}"}
-
-
-def _bounds(marks: Iterable[object]) -> Mapping[str, float]:
-    found: dict[str, float] = {}
-    for mark in marks:
-        if isinstance(mark, Bounds):
-            found["exclusiveMinimum" if mark.above else "minimum"] = mark.low
-            if mark.high != float("inf"):
-                found["exclusiveMaximum" if mark.below else "maximum"] = mark.high
-    return {name: bound for name, bound in found.items() if abs(bound) != float("inf")}
+    if presets is not None:
+        return choice(presets.named) | described
+    own = json_schema(option.hint)
+    if "enum" in own:
+        return choice(own["enum"]) | described
+    if own.get("type") not in _AS_TEXT:
+        return described
+    return own | {"type": [own["type"], "string"], "pattern": f"{_AS_TEXT[own['type']]}|{_TEMPLATE}"} | described

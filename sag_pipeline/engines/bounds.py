@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions
 
 _GRACE: Final = 1.5
 """Code that does not return to Python within this multiple of the time has its worker ended."""
@@ -24,17 +24,13 @@ _DATA: Final = "VmData:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerBounds:
+class WorkerBounds(CheckedOptions):
     """What one document may take of a worker of an engine."""
 
     worker_seconds: Annotated[int, Bounds(1)] = 300
     """Seconds that the rules of one step may take for one document; it is skipped after them."""
     worker_memory: Annotated[int, Bounds(100_000_000)] = 4_000_000_000
     """Bytes that a worker may take in addition to what it has; the document that needs more is skipped."""
-
-    def __post_init__(self) -> None:
-        """Refuse impossible bounds."""
-        check_options(self)
 
 
 @dataclass(slots=True)

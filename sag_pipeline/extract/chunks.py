@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Annotated, Final, NamedTuple
 
 from sag_pipeline.extract.headers import HeaderOptions, chunk_header
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Chunk, Document, Section, Summary, make_id
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, is_rule, logical_lines, physical_lines, trimmed
 from sag_retrieval.language.sentences import spans_within
@@ -132,7 +132,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkOptions:
+class ChunkOptions(CheckedOptions):
     """How long chunks are, in characters."""
 
     zh_size: Annotated[int, Bounds(_LEAST_SIZE)] = 300
@@ -151,10 +151,6 @@ class ChunkOptions:
     stable_borders: Annotated[bool, Internal()] = True
     """Let the text around them choose the borders, so that an edit changes its own chunk and its neighbours alone; off:
     chunks are filled one after the other, and an edit moves the borders of all that follow in its section."""
-
-    def __post_init__(self) -> None:
-        """Refuse sizes that are too small for a sentence."""
-        check_options(self)
 
     def sizes(self, language: str, length: int) -> Sizes:
         """The sizes for a document of this language and length."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sag_pipeline.extract.summaries import SummaryOptions, summarise
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Document, Section
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import as_lines, load_prompt
@@ -21,7 +21,7 @@ _ONE_SENTENCE = SummaryOptions(sentence_count=1, max_characters=160)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderOptions:
+class HeaderOptions(CheckedOptions):
     """The parts of a header and its greatest length. The default found most evidence without a model."""
 
     document_title: bool = True
@@ -38,10 +38,6 @@ class HeaderOptions:
     """Introduce each part by a sentence; off: the bare titles and summaries, one per line."""
     max_length: Annotated[Annotated[int, Bounds(0)] | None, Internal()] = None
     """Characters; None: no limit."""
-
-    def __post_init__(self) -> None:
-        """Refuse a limit below 0."""
-        check_options(self)
 
 
 FULL_HEADER = HeaderOptions(document_summary=True, section_summary=True, sentences=True)

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownOptions:
+class KnownOptions(CheckedOptions):
     """How many known keys are found for an event, and how many events are asked about before theirs are known."""
 
     direct_keys: Annotated[int, Bounds(0), Internal()] = 10
@@ -28,10 +28,6 @@ class KnownOptions:
     """Events of the first wave; 0: as many as calls run at once. Each further wave has as many as are known already."""
     longest_wave: Annotated[int, Bounds(1), Internal()] = 1_000
     """Most events of a wave: all are asked about before the keys of any of them are known."""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers out of bounds."""
-        check_options(self)
 
     def waves(self, sizes: Sequence[int], known: int, concurrency: int) -> Iterator[slice]:
         """Questions with these numbers of events, cut into waves: a wave has at least as many events as are known.

@@ -12,7 +12,7 @@ from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKeys, known_lines
 from sag_pipeline.extract.summaries import prompt_language
 from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.batching import answers_of_parts
@@ -24,7 +24,7 @@ MOST_KEYS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyOptions:
+class KeyOptions(CheckedOptions):
     """How keys are found, and how a language model is asked for them."""
 
     schema: Annotated[KeySchema, Internal()] = field(default_factory=default_schema)
@@ -39,10 +39,6 @@ class KeyOptions:
     """Known keys shown in one question, so that one entity keeps one name."""
     known_tokens: Annotated[int, Bounds(0)] = 75
     """Tokens of the known keys in one question; what was found best is shown first."""
-
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds."""
-        check_options(self)
 
 
 class ExtractedKey(BaseModel):

@@ -17,7 +17,7 @@ from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.sync.bounded import ReadDocument, Readers, refusal_of
 from sag_pipeline.sync.rows import StagedRows
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions
 from sag_retrieval.core.records import Quarantined, batched
 
 _DOCUMENTS_A_COMMIT = 256
@@ -28,7 +28,7 @@ class TooManyRemoved(SourceError):  # noqa: N818  reads better where it is caugh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncOptions:
+class SyncOptions(CheckedOptions):
     """What of a source is read, and how much of it may be removed without confirmation."""
 
     source: SourceOptions = field(default_factory=SourceOptions)
@@ -39,10 +39,6 @@ class SyncOptions:
     """A larger share of a source's documents is removed only if that is allowed."""
     least_removed: Annotated[int, Bounds(0)] = 10
     """Fewer are removed whatever their share, unless the source would be empty."""
-
-    def __post_init__(self) -> None:
-        """Refuse an impossible share."""
-        check_options(self)
 
 
 @dataclass(slots=True)

@@ -16,16 +16,13 @@ from rich.table import Table
 from sag_retrieval.cli.choices import (
     METHOD_NAMES,
     MODE_NAMES,
+    Query,
     WrongCall,
-    ask_settings,
     checked_call,
     of_release,
-    search_settings,
     where_of,
     with_budgets,
-    with_keys,
-    with_method,
-    with_segments,
+    with_query,
     with_set,
     with_sql,
     with_where,
@@ -144,35 +141,16 @@ def _pipeline(path: str) -> "PipelineFile":
 
 @click.command()
 @click.argument("query")
-@with_keys
-@with_sql
-@with_where
+@with_query("METHOD")
 @click.option("--top-k", type=click.IntRange(1, 1000), default=10, show_default=True, help="Largest number of hits.")
-@with_method
-@with_set("METHOD")
-@of_release
 @click.option(
     "--min-score", type=click.FloatRange(0, 1), default=0, help="Leave out hits that are less likely to answer."
 )
 @click.option("--explain", is_flag=True, help="Also show how each hit was found.")
 @click.option("--rerank", metavar="NAME", help="Reorder the best 30 by a cross-encoder, such as fastembed:NAME.")
-@with_segments
 @as_json
 def search(  # noqa: PLR0913  one argument per option
-    *,
-    query: str,
-    keys: tuple[str, ...],
-    sql: str | None,
-    conditions: tuple[str, ...],
-    top_k: int,
-    method: str,
-    pairs: tuple[str, ...],
-    release_id: str | None,
-    min_score: float,
-    explain: bool,
-    rerank: str | None,
-    segments: str | None,
-    is_json: bool,
+    *, query: str, given: Query, top_k: int, min_score: float, explain: bool, rerank: str | None, is_json: bool
 ) -> None:
     """Find the passages that answer QUERY.
 
@@ -185,26 +163,25 @@ def search(  # noqa: PLR0913  one argument per option
     """
     from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
 
-    where = where_of(conditions)
-    pairs = (*pairs, f"rerank={rerank}") if rerank else pairs
-    options, joined = search_settings(pairs, method, segments)
-    with open_release(release=release_id) as release:
+    given = replace(given, pairs=(*given.pairs, f"rerank={rerank}")) if rerank else given
+    restriction = given.restriction()
+    options, joined = given.search_settings()
+    with open_release(release=given.release_id) as release:
         result = release.search(
             query,
-            list(keys),
-            sql,
-            top_k,
-            method=method,
+            list(given.keys),
+            top_k=top_k,
+            method=given.method,
             options=options,
-            where=where,
             segments=joined,
             min_score=min_score,
             explain=explain,
+            **restriction,
         )
     if is_json:
         print_json(result.to_dict())
     else:
-        show_result(Terminal(), result, explain=explain, is_restricted=bool(sql or conditions))
+        show_result(Terminal(), result, explain=explain, is_restricted=bool(given.sql or given.conditions))
 
 
 class _AskCommand(click.Command):
@@ -234,85 +211,49 @@ sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 @click.command(cls=_AskCommand, short_help="Answer QUERY with citations.")
 @click.argument("query")
 @click.option("--mode", type=MODE_NAMES, default="fast", show_default=True)
-@with_method
-@with_set("ask")
 @with_budgets
-@with_keys
-@with_sql
-@with_where
-@with_segments
+@with_query("ask")
 @_with_pipeline
-@of_release
 @as_json
-def ask(  # noqa: PLR0913  one argument per option
-    *,
-    query: str,
-    mode: "Mode",
-    method: str,
-    pairs: tuple[str, ...],
-    budgets: tuple[str, ...],
-    keys: tuple[str, ...],
-    sql: str | None,
-    conditions: tuple[str, ...],
-    segments: str | None,
-    pipeline: str | None,
-    release_id: str | None,
-    is_json: bool,
-) -> None:
+def ask(*, query: str, mode: "Mode", given: Query, pipeline: str | None, is_json: bool) -> None:
     """Answer QUERY with citations."""
     from sag_retrieval import open_release  # noqa: PLC0415
 
     if pipeline is not None:
-        _ask_by_pipeline(pipeline, query, release_id=release_id, is_json=is_json)
+        _ask_by_pipeline(pipeline, query, release_id=given.release_id, is_json=is_json)
         return
-    where, chosen = where_of(conditions), ask_settings(pairs, method, budgets, segments)
+    arguments = given.restriction() | given.ask_arguments()
     console = Terminal(stderr=is_json)
-    with open_release(release=release_id) as release:
+    with open_release(release=given.release_id) as release:
         answer = release.ask(
             query,
             mode=mode,
-            keys=keys or None,
-            sql=sql,
-            where=where,
-            method=method,
+            keys=given.keys or None,
             on_event=lambda event: show_progress(console, event),
-            **chosen.arguments,
+            **arguments,
         )
     print_json(answer.to_dict()) if is_json else show_answer(Terminal(), answer)
 
 
 @click.command()
 @click.argument("questions", type=click.Path(path_type=Path))
-@with_method
-@with_set("METHOD")
 @with_budgets
-@with_keys
-@with_sql
-@with_where
-@with_segments
+@with_query("METHOD")
 @click.option("--k", "ks", default="2,5,10", show_default=True, help="Cut-offs, separated by commas.")
 @click.option("--against", type=METHOD_NAMES, help="Also show the paired difference to this method.")
 @click.option("--answers", "mode", type=MODE_NAMES, help="Score answers of this mode.")
 @click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
 @_with_pipeline
-@of_release
 @as_json
 def evaluate(  # noqa: PLR0913  one argument per option
     *,
     questions: Path,
-    method: str,
-    pairs: tuple[str, ...],
-    budgets: tuple[str, ...],
-    keys: tuple[str, ...],
-    sql: str | None,
-    conditions: tuple[str, ...],
-    segments: str | None,
+    given: Query,
     ks: str,
     against: str | None,
     mode: "Mode | None",
     explain: bool,
     pipeline: str | None,
-    release_id: str | None,
     is_json: bool,
 ) -> None:
     """Measure recall over QUESTIONS, a JSON Lines file: {"id", "question", "answers", "gold_documents"} per line.
@@ -332,25 +273,25 @@ def evaluate(  # noqa: PLR0913  one argument per option
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
     if pipeline is not None:
-        _evaluate_by_pipeline(pipeline, questions, ks=_cuts(ks), release_id=release_id, is_json=is_json)
+        _evaluate_by_pipeline(pipeline, questions, ks=_cuts(ks), release_id=given.release_id, is_json=is_json)
         return
-    cuts, where = _cuts(ks), where_of(conditions)
+    cuts, restriction = _cuts(ks), given.restriction()
     asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
     if mode is not None:
-        settings = ask_settings(pairs, method, budgets, segments)
-        named = {"mode": mode, "method": method, "sql": sql, "where": where, **settings.arguments}
-        with _opened_for(asked, questions, release_id) as release:
-            scored = evaluate_answers(_answering(release, keys, named), asked, ks=cuts, mode=mode)
+        named = {"mode": mode, **restriction, **given.ask_arguments()}
+        with _opened_for(asked, questions, given.release_id) as release:
+            scored = evaluate_answers(_answering(release, given.keys, named), asked, ks=cuts, mode=mode)
         print_json(scored.to_dict()) if is_json else show_answers(Terminal(), scored)
         return
-    chosen, joined = search_settings(pairs, method, segments)
-    if budgets or keys or joined is not None:
+    chosen, joined = given.search_settings()
+    if given.budgets or given.keys or joined is not None:
         raise WrongCall("keys, segments and budgets are options of answers; add --answers MODE, or leave them out")
-    with _opened_for(asked, questions, release_id) as release:
+    method = given.method
+    with _opened_for(asked, questions, given.release_id) as release:
         asked = locate_evidence(asked, partial(_text_of, release))
-        search = release.searcher(method, sql=sql, where=where, options=chosen)
-        rival = release.searcher(against, sql=sql, where=where) if against else None
-        explained = partial(_explained, release, method, {"sql": sql, "where": where, "options": chosen})
+        search = release.searcher(method, **restriction, options=chosen)
+        rival = release.searcher(against, **restriction) if against else None
+        explained = partial(_explained, release, method, {**restriction, "options": chosen})
         found = run(search, asked, ks=cuts, method=method, explained=explained if explain else None)
         other = run(rival, asked, ks=cuts, method=against) if rival and against else None
     if is_json:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
+from pkgutil import resolve_name
 from typing import Any, Final
 
 import click
@@ -70,15 +71,6 @@ with_where = click.option(
     metavar="FIELD=VALUE",
     help="Restrict the search by a condition, such as language=en or date__gte=2020; may be repeated.",
 )
-with_method = click.option("--method", type=METHOD_NAMES, default="sag", show_default=True)
-
-
-with_keys = click.option(
-    "--key", "keys", multiple=True, metavar="TEXT", help="A name that the answer is about; may be repeated."
-)
-with_segments = click.option(
-    "--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all."
-)
 _BUDGETS: Final = {
     "max_calls": "Most model calls for a question.",
     "max_tokens": "Most tokens sent and received for a question.",
@@ -105,53 +97,97 @@ def with_set(what: str) -> Callable[[Any], Any]:
     return click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help=text)
 
 
-def _ask() -> object:
-    from sag_retrieval.ask.options import AskOptions  # noqa: PLC0415  keeps `sag --help` fast
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What `search`, `ask` and `evaluate` are given beside the question, as it was written."""
 
-    return AskOptions()
+    method: str
+    pairs: tuple[str, ...]
+    keys: tuple[str, ...]
+    sql: str | None
+    conditions: tuple[str, ...]
+    segments: str | None
+    release_id: str | None
+    budgets: tuple[str, ...] = ()
+
+    def search_settings(self) -> tuple[Any, Any]:
+        """The options of the method and of segments; None where no value is given.
+
+        Raises:
+            WrongCall: If a name is unknown or a value out of bounds.
+
+        """
+        with checked_call():
+            own, segments = _divided(parse_settings(self.pairs, self.method), "segments")
+            return method_options(self.method, own), _segment_options(self.segments, segments)
+
+    def ask_arguments(self) -> dict[str, Any]:
+        """Arguments of `Release.ask`: options, those of its searches (`search.NAME`) and of segments (`segments.NAME`).
+
+        Raises:
+            WrongCall: If a name is unknown or a value out of bounds.
+
+        """
+        with checked_call():
+            given, search = _divided(parse_settings([*self.pairs, *self.budgets], "ask"), "search")
+            own, segments = _divided(given, "segments")
+            build_options(type(default_options("ask")), own, what="ask")
+            return {
+                "method": self.method,
+                "options": own,
+                "search_options": method_options(self.method, search),
+                "segments": _segment_options(self.segments, segments),
+            }
+
+    def restriction(self) -> dict[str, Any]:
+        """The arguments that restrict a search.
+
+        Raises:
+            QueryError: If a condition is none.
+
+        """
+        return {"sql": self.sql, "where": where_of(self.conditions)}
 
 
-def _report() -> object:
-    from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+def with_query(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options of a `Query`, which the command gets as `given`; `what` is the name of the options of `--set`."""
+    shared = (
+        click.option("--method", type=METHOD_NAMES, default="sag", show_default=True),
+        with_set(what),
+        click.option(
+            "--key", "keys", multiple=True, metavar="TEXT", help="A name that the answer is about; may be repeated."
+        ),
+        with_sql,
+        with_where,
+        click.option("--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all."),
+        of_release,
+    )
 
-    return ReportOptions()
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def packed(**values: Any) -> None:  # noqa: ANN401  arguments of any command
+            own = {each.name: values.pop(each.name) for each in fields(Query) if each.name in values}
+            command(given=Query(**own), **values)
 
+        for option in reversed(shared):
+            packed = option(packed)
+        return packed
 
-def _cluster() -> object:
-    from sag_retrieval.clusters.options import ClusterOptions  # noqa: PLC0415
-
-    return ClusterOptions()
-
-
-def _segments() -> object:
-    from sag_retrieval.search.segments.options import SegmentOptions  # noqa: PLC0415
-
-    return SegmentOptions()
-
-
-def _pipeline() -> object:
-    from sag_retrieval.pipelines import PipelineStages  # noqa: PLC0415
-
-    return PipelineStages.bound()
-
-
-def _chat() -> object:
-    from sag_retrieval.models.rate_limits import ChatOptions  # noqa: PLC0415
-
-    return ChatOptions()
+    return decorate
 
 
 MORE_SETTINGS: Final[list[Callable[[], list[dict[str, str]]]]] = []
 """Rows that the pipeline adds to the table of settings: name, value, origin and meaning of each."""
-OPERATIONS: Final[dict[str, Callable[[], object]]] = {
-    "ask": _ask,
-    "report": _report,
-    "cluster": _cluster,
-    "segments": _segments,
-    "pipeline": _pipeline,
-    "chat": _chat,
+OPERATIONS: Final = {
+    "ask": "sag_retrieval.ask.options:AskOptions",
+    "report": "sag_retrieval.reports.options:ReportOptions",
+    "cluster": "sag_retrieval.clusters.options:ClusterOptions",
+    "segments": "sag_retrieval.search.segments.options:SegmentOptions",
+    "pipeline": "sag_retrieval.pipelines:PipelineStages.bound",
+    "chat": "sag_retrieval.models.rate_limits:ChatOptions",
 }
-"""Default options of operations other than search methods, by name; the pipeline adds those of `ingest`."""
+"""What makes the default options of operations other than search methods, by name; loaded when it is needed, which
+keeps `sag --help` fast. The pipeline adds that of `ingest`."""
 
 
 def option_names() -> list[str]:
@@ -168,7 +204,7 @@ def default_options(name: str) -> Any:  # noqa: ANN401  each has its own class
     """
     if name not in option_names():
         raise SettingsError(f"options of {shown(name)} are not known{nearest(name, option_names())}")
-    return OPERATIONS[name]() if name in OPERATIONS else _methods()[name].defaults
+    return resolve_name(OPERATIONS[name])() if name in OPERATIONS else _methods()[name].defaults
 
 
 def weakness(name: str) -> str:
@@ -185,48 +221,6 @@ def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN40
 
     """
     return _methods()[method].build_options(given) if given else None
-
-
-def search_settings(pairs: Sequence[str], method: str, preset: str | None) -> tuple[Any, Any]:
-    """The options of the method and of segments from `--set` of a search; None where no value is given.
-
-    Raises:
-        WrongCall: If a name is unknown or a value out of bounds.
-
-    """
-    with checked_call():
-        own, segments = _divided(parse_settings(pairs, method), "segments")
-        return method_options(method, own), _segment_options(preset, segments)
-
-
-@dataclass(frozen=True, slots=True)
-class AskSettings:
-    """What `--set`, the budgets and `--segments` ask of an answer, checked; None where nothing is given."""
-
-    options: dict[str, str]
-    search_options: Any
-    segments: Any
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """They as arguments of `Release.ask`."""
-        return {"options": self.options, "search_options": self.search_options, "segments": self.segments}
-
-
-def ask_settings(
-    pairs: Sequence[str], method: str, budgets: Sequence[str] = (), preset: str | None = None
-) -> AskSettings:
-    """The options of `sag ask`, of its searches (`search.NAME`) and of its segments (`segments.NAME`).
-
-    Raises:
-        WrongCall: If a name is unknown or a value out of bounds.
-
-    """
-    with checked_call():
-        given, search = _divided(parse_settings([*pairs, *budgets], "ask"), "search")
-        own, segments = _divided(given, "segments")
-        build_options(type(default_options("ask")), own, what="ask")
-        return AskSettings(own, method_options(method, search), _segment_options(preset, segments))
 
 
 def where_of(conditions: Sequence[str]) -> dict[str, Any] | None:

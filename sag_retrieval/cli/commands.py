@@ -268,17 +268,13 @@ def releases(context: click.Context, *, is_json: bool) -> None:
     sag releases prune --keep 3  delete old releases that no process has open
     """
     if context.invoked_subcommand is None:
-        _list(is_json=is_json)
+        context.invoke(list_releases, is_json=is_json)
 
 
 @releases.command("list")
 @as_json
 def list_releases(*, is_json: bool) -> None:
     """Show every release, oldest first: which one is current, and why one cannot be opened."""
-    _list(is_json=is_json)
-
-
-def _list(*, is_json: bool) -> None:
     from sag_retrieval import list_releases as found  # noqa: PLC0415
 
     rows = [each.to_dict() for each in found()]

@@ -5,22 +5,23 @@ import inspect
 import json
 import math
 import types
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from textwrap import dedent
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
-from sag_retrieval.core.errors import SettingsError
+from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 
-_TRUE: Final = frozenset({"true", "yes", "on", "1"})
-_FALSE: Final = frozenset({"false", "no", "off", "0"})
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 _NONE: Final = frozenset({"", "none", "null"})
 _SCALARS: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(GroupedMetadata):
     """Bounds of a number; `above` and `below` exclude the bound itself."""
 
     low: float = -math.inf
@@ -28,10 +29,12 @@ class Bounds:
     above: bool = False
     below: bool = False
 
-    def holds(self, value: float) -> bool:
-        """Whether a number lies within the bounds; nan never does."""
-        is_over = value > self.low if self.above else value >= self.low
-        return is_over and (value < self.high if self.below else value <= self.high)
+    def __iter__(self) -> Iterator[object]:
+        """The bounds as pydantic reads them."""
+        if self.low > -math.inf:
+            yield Gt(self.low) if self.above else Ge(self.low)
+        if self.high < math.inf:
+            yield Lt(self.high) if self.below else Le(self.high)
 
     def __str__(self) -> str:
         low, high = _number(self.low), _number(self.high)
@@ -60,10 +63,6 @@ class Presets:
 @dataclass(frozen=True, slots=True)
 class Internal:
     """Marks a field that users cannot set: the code sets it, or it is a constant of a method or a rule."""
-
-
-class RefusedError(ValueError):
-    """A value that a type does not accept."""
 
 
 def expected(hint: Any) -> str:  # noqa: ANN401  a type as it is annotated
@@ -124,7 +123,7 @@ def parse_value(hint: Any, value: Any) -> Any:  # noqa: ANN401  a value of any o
 
 def _from_text(kind: Any, text: str) -> Any:  # noqa: ANN401  a value of any option
     if kind is bool:
-        return _truth(text)
+        return _adapter(bool).validate_strings(text)
     if kind is int or kind is float:
         return kind(text)
     if get_origin(kind) is Literal:
@@ -141,9 +140,7 @@ def _parsed_by_one(arms: Sequence[Any], value: Any) -> Any:  # noqa: ANN401  a v
     for arm in arms:
         try:
             found = parse_value(arm, value)
-        except SettingsError:
-            raise
-        except (RefusedError, ValueError, OverflowError):
+        except (ValueError, OverflowError):
             continue
         if takes(arm, found):
             return found
@@ -159,44 +156,33 @@ def _parts(value: str | Sequence[Any]) -> Sequence[Any]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _truth(text: str) -> bool:
-    if text.lower() not in _TRUE | _FALSE:
-        raise RefusedError(text)
-    return text.lower() in _TRUE
-
-
 def takes(hint: Any, value: object) -> bool:  # noqa: ANN401  one case per kind of type
     """Whether a value is of the type and within its bounds."""
-    kind, marks = _bare(hint)
+    kind, _ = _bare(hint)
     arms = _arms(kind)
     if len(arms) > 1:
-        return any(takes(arm, value) for arm in arms) and _is_within(marks, value)
-    origin = get_origin(kind)
-    if origin is Literal:
-        return any(value == choice and type(value) is type(choice) for choice in get_args(kind))
-    if origin is tuple:
-        return isinstance(value, tuple) and all(takes(get_args(kind)[0], part) for part in value)
-    if _is_callable(kind):
-        return callable(value)
-    if origin is not None and issubclass(origin, Mapping):
-        inner = get_args(kind)[1]
-        return isinstance(value, Mapping) and all(takes(inner, part) for part in value.values())
-    return _is_scalar(kind, value) and _is_within(marks, value)
-
-
-def _is_scalar(kind: Any, value: object) -> bool:  # noqa: ANN401  a type
+        return any(takes(arm, value) for arm in arms)
     if getattr(kind, "_is_protocol", False):
         return True  # for type checkers; at run time nothing says what fulfils it
-    if kind is float or kind is int:
-        is_number = isinstance(value, int | float if kind is float else int) and not isinstance(value, bool)
-        return is_number and (not isinstance(value, float) or math.isfinite(value))
-    return isinstance(value, kind)
+    if isinstance(kind, type) and kind not in _SCALARS:
+        return isinstance(value, kind)
+    try:
+        _adapter(hint).validate_python(value)
+    except ValueError:  # as pydantic raises it
+        return False
+    return True
 
 
-def _is_within(marks: Sequence[object], value: object) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return True
-    return all(mark.holds(value) for mark in marks if isinstance(mark, Bounds))
+def json_schema(hint: Any) -> dict[str, Any]:  # noqa: ANN401  a type as it is annotated
+    """JSON schema of a single value, with its bounds."""
+    return _adapter(hint).json_schema()
+
+
+@cache
+def _adapter(hint: Any) -> "TypeAdapter[Any]":  # noqa: ANN401  a type as it is annotated
+    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415  keeps `sag --help` fast
+
+    return TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
 
 
 def _bare(hint: Any) -> tuple[Any, tuple[object, ...]]:  # noqa: ANN401  a type as it is annotated

@@ -15,7 +15,6 @@ from sag_retrieval.core.option_types import (
     Inline,
     Internal,
     Presets,
-    RefusedError,
     as_text,
     expected,
     field_meanings,
@@ -29,6 +28,7 @@ from sag_retrieval.core.option_types import (
 
 __all__ = [
     "Bounds",
+    "CheckedOptions",
     "Inline",
     "Internal",
     "Option",
@@ -136,6 +136,21 @@ def check_options(options: object, error: type[SagError] = SettingsError) -> Non
             raise error(f"{name}={shown(value)} must be {expected(hint)}")
 
 
+class CheckedOptions:
+    """Options that refuse values outside the type or bounds of their fields; a base of dataclasses.
+
+    Raises:
+        SettingsError: When an instance is built, with name, value and bound.
+
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_options(self)
+
+
 def parse_settings(pairs: Sequence[str], what: str) -> dict[str, str]:
     """Names and values of `--set NAME=VALUE`.
 
@@ -203,9 +218,10 @@ def _unknown(name: str, known: Mapping[str, Option], owner: str) -> str:
 def _read(option: Option, value: Any, what: str) -> Any:  # noqa: ANN401  a value of any option
     try:
         found = parse_value(option.hint, value)
-    except (RefusedError, ValueError, OverflowError, RecursionError):
-        found = RefusedError
-    if found is RefusedError or not takes(option.hint, found):
+        is_taken = takes(option.hint, found)
+    except (ValueError, OverflowError, RecursionError):
+        is_taken = False
+    if not is_taken:
         raise SettingsError(
             f"{option.name}={shown(value)} must be {option.expects}; `sag settings --options {what}` lists the options"
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, Self, TypeVar
 
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions
 from sag_retrieval.models.protocols import AnswerT, Part, Request
 
 LOOK_AHEAD = 256
@@ -19,7 +19,7 @@ RequestGroup = list[tuple[int, Request[AnswerT]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchLimits:
+class BatchLimits(CheckedOptions):
     """How many passages, or groups of events, one call to the language model asks about."""
 
     parts: Annotated[int, Bounds(1)] = 20
@@ -29,10 +29,6 @@ class BatchLimits:
     mixed_sources: bool = False
     """Let documents of different sources share a call: cheaper where many sources have a few short documents each, but
     what a text says to the model is then read next to texts of others."""
-
-    def __post_init__(self) -> None:
-        """Refuse limits below 1."""
-        check_options(self)
 
 
 class Numbered(Protocol):

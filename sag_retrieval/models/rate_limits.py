@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Annotated, Literal
 
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.models.protocols import Prices, Usage
 
 _SECONDS = re.compile(r"\d+(\.\d+)?")
@@ -22,7 +22,7 @@ ReasoningEffort = Literal["default", "none", "minimal", "low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatOptions:
+class ChatOptions(CheckedOptions):
     """Options of model calls. None: no limit.
 
     Source:
@@ -68,10 +68,6 @@ class ChatOptions:
     """Prices per million tokens as `input/output`, such as 0.25/2; none: costs are given in tokens alone."""
     max_answer_tokens: Annotated[int, Bounds(1)] | None = 8_192
     """Longest answer if a request sets none; a short request gets less, as its answer will be short."""
-
-    def __post_init__(self) -> None:
-        """Refuse counts and times that would block every call."""
-        check_options(self)
 
 
 @dataclass(slots=True)

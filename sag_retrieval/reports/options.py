@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 
 Language = Literal["auto", "zh", "en"]
 PrintedText = Annotated[str, Internal()]
@@ -12,7 +12,7 @@ PrintedCount = Annotated[int, Internal()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions:
+class ReportOptions(CheckedOptions):
     """Title, subject and length of a report.
 
     Release, range, counts around the range and models are only printed: the caller has chosen the events.
@@ -61,7 +61,3 @@ class ReportOptions:
     """Calls for one report, kept by leaving out the smallest topics before any is made; 0: no model writes."""
     max_tokens: Annotated[int, Bounds(0)] = 400_000
     """Estimated tokens sent and received for one report, kept in the same way."""
-
-    def __post_init__(self) -> None:
-        """Check every bound once."""
-        check_options(self)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 
 Count = Annotated[int, Bounds(1, 10_000)]
 Share = Annotated[float, Bounds(0, 1)]
@@ -85,7 +85,7 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchOptions:
+class SearchOptions(CheckedOptions):
     """How far a search goes, in the order of its stages."""
 
     key_count: Count = 10
@@ -108,10 +108,6 @@ class SearchOptions:
     """Cross-encoder that reorders the best 30 chunks: `fastembed:<name or folder>`, or one of sentence-transformers."""
     formula: Annotated[Formula, Internal()] = Formula()
     """The constants of the method."""
-
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds."""
-        check_options(self)
 
 
 SAG: Final = SearchOptions()

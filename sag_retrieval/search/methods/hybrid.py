@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.models.protocols import ChatModel, kind_of
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HybridOptions:
+class HybridOptions(CheckedOptions):
     """Weights of the parts of the score, see docs/algorithm.md §hybrid."""
 
     dense_weight: Share | Mapping[str, Share] | None = 0.5
@@ -62,10 +62,6 @@ class HybridOptions:
     """Keep only the best `max(top_k, multiplier · top_k)` chunks before keywords are added; None: all."""
     graph: GraphOptions = field(default_factory=GraphOptions)
     """Options of the walk on the graph."""
-
-    def __post_init__(self) -> None:
-        """Refuse weights out of bounds."""
-        check_options(self)
 
     def dense_share(self, text: str) -> float | None:
         """The weight of the cosine for a question, if it is given."""

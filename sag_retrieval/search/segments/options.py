@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
-from sag_retrieval.core.options import Bounds, Internal, build_options, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal, build_options
 from sag_retrieval.core.types import Floats
 
 RelevanceScale = Literal["constant", "raw", "minmax", "calibrated"]
@@ -20,7 +20,7 @@ _PRESETS_ARE = "presets: balanced, precision, find_all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentOptions:
+class SegmentOptions(CheckedOptions):
     """How segments are scored and chosen; lengths are numbers of chunks. The defaults are the preset `balanced`."""
 
     max_length: Annotated[int, Bounds(1)] = 15
@@ -47,10 +47,6 @@ class SegmentOptions:
     """How a query's scores, best first, become relevance in 0 to 1."""
     fallback_top_k: Annotated[int, Bounds(0), Internal()] = 1
     """Best hits to return as segments if no segment reaches the minimum value; 0: none."""
-
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds, with the value and the bound."""
-        check_options(self)
 
     def within(self, characters: int, chunk_length: float) -> "SegmentOptions":
         """These options for a budget of characters, a third of it for one segment.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.language.words import language_of, words
 from sag_retrieval.models.protocols import ChatModel
@@ -32,7 +32,7 @@ from sag_retrieval.search.methods.think_on_graph.scoring import MOST_BEAMS, MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GraphOptions:
+class GraphOptions(CheckedOptions):
     """Options of the beam search and of the judge, see docs/algorithm.md §think-on-graph."""
 
     max_hops: Annotated[int, Bounds(0, 6)] = 2
@@ -65,10 +65,6 @@ class GraphOptions:
     not reached."""
     language: str | None = None
     """Language of the prompts; None: the question's."""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers out of bounds and unknown choices."""
-        check_options(self)
 
 
 LITERAL: Final = GraphOptions()

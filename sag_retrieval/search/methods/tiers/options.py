@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TierOptions:
+class TierOptions(CheckedOptions):
     """Options of one tier."""
 
     enabled: bool = True
@@ -15,13 +15,9 @@ class TierOptions:
     top_k: Annotated[int, Bounds(1)] = 5
     """Number of hits in this tier."""
 
-    def __post_init__(self) -> None:
-        """Refuse a count below 1."""
-        check_options(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TiersOptions:
+class TiersOptions(CheckedOptions):
     """Options of all tiers, see docs/algorithm.md §tiers."""
 
     method: Literal["rag", "llm"] = "rag"
@@ -44,7 +40,3 @@ class TiersOptions:
     """Method `llm`: if the tier above found nothing, choose among all rows."""
     language: str | None = None
     """Language of the prompts; None: the question's."""
-
-    def __post_init__(self) -> None:
-        """Refuse an unknown method and a count below 1."""
-        check_options(self)

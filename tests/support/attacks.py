@@ -15,6 +15,8 @@ from re import _constants as parsed_as  # type: ignore[attr-defined]  the only w
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
+from sag_retrieval.language import asked, data
+
 Parts = Any
 """What the parser of expressions makes: it defines no types."""
 PACKAGES = ("sag_retrieval", "sag_pipeline")
@@ -169,8 +171,11 @@ def modules() -> tuple[types.ModuleType, ...]:
 
 
 def patterns() -> list[Found]:
-    """Every pattern that a module holds, by itself or inside a list, with the methods called on it there."""
-    found: dict[int, Found] = {}
+    """Every pattern that a module holds, by itself or inside a list, with the methods called on it there.
+
+    With those of the data of languages, which are made where they are first used; any method may be called on them.
+    """
+    found: dict[int, Found] = {id(each.pattern): each for each in _of_languages()}
     for module in modules():
         own = {name: value for name, value in vars(module).items() if not name.startswith("__")}
         used = methods_called(module)
@@ -181,6 +186,16 @@ def patterns() -> list[Found]:
                 label = f"{module.__name__}.{name}" + (f"[{at}]" if not isinstance(value, re.Pattern) else "")
                 found[id(pattern)] = Found(label, pattern, _telling_uses({*before, *uses}))
     return list(found.values())
+
+
+def _of_languages() -> Iterator[Found]:
+    uses = _telling_uses(set(USES))
+    for language in data.languages():
+        for name, pattern in data.patterns(language).items():
+            yield Found(f"{data.__name__}.{language}[{name}]", pattern, uses)
+    for table in ("patterns", "kinds"):
+        for name in {name for own in asked.language_tables("asking.toml") for name in own.get(table, {})}:
+            yield Found(f"{asked.__name__}[{name}]", asked.asking(name, table), uses)
 
 
 def _telling_uses(uses: set[str]) -> tuple[str, ...]:

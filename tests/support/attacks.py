@@ -189,13 +189,29 @@ def patterns() -> list[Found]:
 
 
 def _of_languages() -> Iterator[Found]:
-    uses = _telling_uses(set(USES))
+    """The expressions of the data of languages that are called by their names, by what is called on them."""
+    called = _called_by_name()
     for language in data.languages():
         for name, pattern in data.patterns(language).items():
-            yield Found(f"{data.__name__}.{language}[{name}]", pattern, uses)
-    for table in ("patterns", "kinds"):
+            uses = {use for start, each in called.items() if name.startswith(start) for use in each}
+            if uses:
+                yield Found(f"{data.__name__}.{language}[{name}]", pattern, _telling_uses(uses))
+    for table in ("patterns", "kinds", "values"):
         for name in {name for own in asked.language_tables("asking.toml") for name in own.get(table, {})}:
-            yield Found(f"{asked.__name__}[{name}]", asked.asking(name, table), uses)
+            yield Found(f"{asked.__name__}[{name}]", asked.asking(name, table), ("finditer",))
+
+
+def _called_by_name() -> dict[str, set[str]]:
+    """By the name in `patterns(…)[name]`, or by how it begins, what is called on such an expression."""
+    called: dict[str, set[str]] = {}
+    for module in modules():
+        for node in ast.walk(_tree(module)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Subscript):
+                name = node.value.slice.values[0] if isinstance(node.value.slice, ast.JoinedStr) else node.value.slice
+                use = _USED_AS.get(node.attr, node.attr)
+                if use in USES and isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    called.setdefault(name.value, set()).add(use)
+    return called
 
 
 def _telling_uses(uses: set[str]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ BOUNDS = {
     "decision records, words of the longest": 200,
     "pages of docs": 25,
     "pages of docs, words": 36_150,
-    "lines of tests": 44_500,
+    "lines of tests": 44_510,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

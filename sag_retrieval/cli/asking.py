@@ -16,7 +16,7 @@ from rich.table import Table
 from sag_retrieval.cli.choices import (
     METHOD_NAMES,
     MODE_NAMES,
-    Query,
+    AskedQuery,
     WrongCall,
     checked_call,
     of_release,
@@ -150,7 +150,7 @@ def _pipeline(path: str) -> "PipelineFile":
 @click.option("--rerank", metavar="NAME", help="Reorder the best 30 by a cross-encoder, such as fastembed:NAME.")
 @as_json
 def search(  # noqa: PLR0913  one argument per option
-    *, query: str, given: Query, top_k: int, min_score: float, explain: bool, rerank: str | None, is_json: bool
+    *, query: str, given: AskedQuery, top_k: int, min_score: float, explain: bool, rerank: str | None, is_json: bool
 ) -> None:
     """Find the passages that answer QUERY.
 
@@ -215,7 +215,7 @@ sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 @with_query("ask")
 @_with_pipeline
 @as_json
-def ask(*, query: str, mode: "Mode", given: Query, pipeline: str | None, is_json: bool) -> None:
+def ask(*, query: str, mode: "Mode", given: AskedQuery, pipeline: str | None, is_json: bool) -> None:
     """Answer QUERY with citations."""
     from sag_retrieval import open_release  # noqa: PLC0415
 
@@ -248,7 +248,7 @@ def ask(*, query: str, mode: "Mode", given: Query, pipeline: str | None, is_json
 def evaluate(  # noqa: PLR0913  one argument per option
     *,
     questions: Path,
-    given: Query,
+    given: AskedQuery,
     ks: str,
     against: str | None,
     mode: "Mode | None",

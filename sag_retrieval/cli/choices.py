@@ -98,7 +98,7 @@ def with_set(what: str) -> Callable[[Any], Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class AskedQuery:
     """What `search`, `ask` and `evaluate` are given beside the question, as it was written."""
 
     method: str
@@ -150,7 +150,7 @@ class Query:
 
 
 def with_query(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options of a `Query`, which the command gets as `given`; `what` is the name of the options of `--set`."""
+    """Options of `AskedQuery`, which the command gets as `given`; `what` is the name of the options of `--set`."""
     shared = (
         click.option("--method", type=METHOD_NAMES, default="sag", show_default=True),
         with_set(what),
@@ -166,8 +166,8 @@ def with_query(what: str) -> Callable[[Callable[..., None]], Callable[..., None]
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def packed(**values: Any) -> None:  # noqa: ANN401  arguments of any command
-            own = {each.name: values.pop(each.name) for each in fields(Query) if each.name in values}
-            command(given=Query(**own), **values)
+            own = {each.name: values.pop(each.name) for each in fields(AskedQuery) if each.name in values}
+            command(given=AskedQuery(**own), **values)
 
         for option in reversed(shared):
             packed = option(packed)

@@ -33,7 +33,8 @@ from scipy.sparse import csr_array  # noqa: E402
 from sag_retrieval.language.sentences import sentences  # noqa: E402
 from sag_retrieval.language.words import normal_name  # noqa: E402
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit  # noqa: E402
-from sag_retrieval.release.arrays import GraphParts, Index, open_arrays, write_graph  # noqa: E402
+from sag_retrieval.release.arrays import GraphParts, Index, graph_arrays, open_arrays, save_graph  # noqa: E402
+from sag_retrieval.release.mapped_arrays import group  # noqa: E402
 from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions  # noqa: E402
 from sag_retrieval.release.vectors import DenseVectors, write_vectors  # noqa: E402
 from sag_retrieval.search.expand import expand, propagate  # noqa: E402
@@ -163,8 +164,8 @@ def _write_graph(folder: Path, seed: Seed, copies: int) -> None:
     main = np.full(chunks * copies, -1)
     main[chunk_key[::-1, 0]] = chunk_key[::-1, 1]
     parts = GraphParts(
-        event_key=event_key,
-        chunk_key=chunk_key,
+        event_keys=group(*event_key.T, events * copies)[0],
+        chunk_keys=group(*chunk_key.T, chunks * copies)[0],
         chunk_key_count=np.ones(len(chunk_key), np.int32),
         event_chunk=np.concatenate([seed.event_chunk + copy * chunks for copy in range(copies)]).astype(np.int32),
         chunk_document=np.arange(chunks * copies, dtype=np.int32),
@@ -172,7 +173,7 @@ def _write_graph(folder: Path, seed: Seed, copies: int) -> None:
         key_idf=np.log(events * copies / np.maximum(frequency, 1)).astype(np.float32),
         document_count=chunks * copies,
     )
-    write_graph(folder, parts)
+    save_graph(folder, graph_arrays(parts))
     names = ((name if group == 0 else f"{name} {group}", group * keys + row) for group in range(_groups(copies))
              for row, name in enumerate(seed.keys))  # fmt: skip
     write_mentions(folder / "names", names)

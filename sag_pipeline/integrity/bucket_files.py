@@ -12,7 +12,7 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError, ReleaseError, StoreError
 from sag_retrieval.release.manifest import MANIFEST
 from sag_retrieval.release.releases import POINTER, Releases
-from sag_retrieval.release.remote import manifest_files
+from sag_retrieval.release.remote import RemoteReleases
 from sag_retrieval.remote.mirror import FILES, measure
 from sag_retrieval.remote.reports import KEY, pull_reports, send_reports
 
@@ -66,16 +66,9 @@ def _fetch_releases(home: Path) -> None:
 
 def _needed(home: Path, bucket: BucketHome) -> Mapping[str, int]:
     """Keys of the files that the home needs, and their lengths; -1 where it is not known."""
-    found = {f"{FILES}/{digest}": length for length, digest in bucket.entries().values()}
-    found |= {f"{FILES}/{digest}": length for length, digest in bucket.mirror.tree(KEY).entries.values()}
-    for table, part in parts_in_use(open_anyway(home)):
-        found[f"tables/{table}/{part}.parquet"] = -1
-    for key in [each.key for each in bucket.mirror.files.list("releases/")]:
-        found[key] = -1
-        body = bucket.mirror.read(key) if key.endswith(f"/{MANIFEST}") else None
-        files = bucket.mirror.tree(key).entries if body is None else manifest_files(body[0])
-        found |= {f"{FILES}/{digest}": length for length, digest in files.values()}
-    return found
+    found = {f"{FILES}/{digest}": length for digest, length in RemoteReleases(bucket.mirror).named().items()}
+    found |= {f"tables/{table}/{part}.parquet": -1 for table, part in parts_in_use(open_anyway(home))}
+    return found | {each.key: -1 for each in bucket.mirror.files.list("releases/")}
 
 
 def _there(bucket: BucketHome) -> dict[str, int]:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
-from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table, places
+from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.publish.stored_rows import StoredRows, state_hashes
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
@@ -25,16 +25,30 @@ from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.arrays import GraphParts, counted_keys, save_graph, write_arrays, write_names
+from sag_retrieval.release.arrays import GraphParts, counted_keys, places_of, save_graph, write_arrays, write_names
 from sag_retrieval.release.folders import link
-from sag_retrieval.release.knowledge_graph import FOLDER, MentionLinks, write_graph
-from sag_retrieval.release.layer_precedence import Joined, overlay
-from sag_retrieval.release.layers import JoinedLinks, Layer, join_links
+from sag_retrieval.release.knowledge_graph import FOLDER, write_graph
+from sag_retrieval.release.layers import (
+    Joined,
+    JoinedLinks,
+    Layer,
+    join_links,
+    overlay,
+    shown_vectors,
+    write_shown_text,
+)
 from sag_retrieval.release.manifest import OF_LARGE, Contents, Manifest, layer_path
-from sag_retrieval.release.mapped_arrays import PACKED_ROWS, map_array, pack_folder, save_array, save_rows, take_rows
+from sag_retrieval.release.mapped_arrays import (
+    PACKED_ROWS,
+    group,
+    map_array,
+    pack_folder,
+    save_array,
+    save_rows,
+    take_rows,
+)
 from sag_retrieval.release.schema import ORDER, ROW_FILES, SCHEMA_VERSION, TABLES
 from sag_retrieval.release.tables import RowFiles
-from sag_retrieval.release.text_index import write_shown_text
 from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, pack, write_binary_index
 from sag_retrieval.release.vectors import (
     LANCE,
@@ -203,10 +217,12 @@ def _counts(rows: StoredRows, keyed: KeyOwners, chunks: pa.Table, keys: pa.Table
 def _parts(
     keyed: KeyOwners, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows64, Rows64], document_count: int
 ) -> GraphParts:
+    (event, of_event), (chunk, of_chunk) = keyed.event_key.T, keyed.chunk_key.T
+    chunk_keys, order = group(chunk, of_chunk, len(owners[1]))
     return GraphParts(
-        event_key=keyed.event_key.astype(np.int32),
-        chunk_key=keyed.chunk_key.astype(np.int32),
-        chunk_key_count=counts,
+        event_keys=group(event, of_event, len(owners[0]))[0],
+        chunk_keys=chunk_keys,
+        chunk_key_count=counts[order],
         event_chunk=owners[0].astype(np.int32),
         chunk_document=owners[1].astype(np.int32),
         chunk_main_key=keyed.main.astype(np.int32),
@@ -253,7 +269,7 @@ def _rows(files: RowFiles, links: JoinedLinks, resolution: Resolution) -> dict[s
         name: take_rows(files(name), joined.source) for name, joined in links.rows.items() if name != "key_aliases"
     }
     keys = counted_keys(shown["keys"], links.graph, resolution.smoothing)
-    now = resolution.distinct.take(pa.array(places(keys["key_id"], resolution.distinct["key_id"])))
+    now = resolution.distinct.take(pa.array(places_of(keys["key_id"], resolution.distinct["key_id"])))
     described = {name: now[name] if name in now.column_names else keys[name] for name in keys.column_names}
     is_carried = pc.is_in(resolution.aliases["key_id"], keys["key_id"].combine_chunks())
     aliases = resolution.aliases.filter(is_carried).select(files("key_aliases").column_names)
@@ -272,7 +288,7 @@ def _write_kept_vectors(folder: Path, name: str, contents: Contents, below: str,
         if f"{name}.signs" in contents.names(below, ".json"):
             (folder / f"{name}.signs.json").write_text((place / f"{name}.signs.json").read_text("utf-8"), "utf-8")
     elif name in contents.names(below, SPARSE):
-        save_sparse(folder, name, open_sparse(place, name).shown(shown))
+        save_sparse(folder, name, shown_vectors(open_sparse(place, name), shown))
     else:
         vectors, rows = open_dense(place, name), np.arange(len(shown), dtype=np.int32)
         taken = vectors.take(shown.source.astype(np.int32))
@@ -316,7 +332,7 @@ def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[C
     report("release", 0, 0, "vectors, full text and rows")
     source.embedding.save(draft / "embedder")
     _write_layer(draft, 0, made, source, None)
-    links = {"event_keys": len(made.parts.event_key), "chunk_keys": len(made.parts.chunk_key)}
+    links = {"event_keys": len(made.parts.event_keys.items), "chunk_keys": len(made.parts.chunk_keys.items)}
     counts = {name: links[name] if name in links else made.tables[name].num_rows for name in TABLES}
     index = {name: _index(draft, name, counts[name]) for name in KINDS}
     manifest = replace(_manifest(source), counts=counts, index=index)
@@ -420,7 +436,7 @@ def _write_arrays(folder: Path, made: Relational, *, is_first: bool) -> None:
     """Links, text and names; of later layers neither weights nor the graph of triples, which follow from all layers."""
     write_arrays(folder, made.parts, made.tables, is_weighed=is_first)
     if is_first:
-        write_graph(folder / FOLDER, made.tables, MentionLinks.of_parts(made.parts))
+        write_graph(folder / FOLDER, made.tables, made.parts)
 
 
 def _write_vectors(draft: Path, number: int, name: str, hashes: VectorIds, embedding: Embedding) -> None:

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.publish.links import Resolution, places
+from sag_pipeline.publish.links import Resolution
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Rows64, Words64
 from sag_retrieval.release.arrays import open_graph_arrays, places_of
-from sag_retrieval.release.layer_precedence import overlay
+from sag_retrieval.release.layers import overlay
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import FilePlace, map_array, map_rows
 from sag_retrieval.release.releases import Releases
@@ -100,7 +100,7 @@ class KeyDescriptions:
         """Ids of keys, of those that some document carries, that stand for another key than before."""
         now = _canonical_of(resolution)
         moved = sorted(key for key in {*self.resolved, *now} if self.resolved.get(key, key) != now.get(key, key))
-        known = places(pa.array(moved, pa.string()), resolution.distinct["key_id"]) >= 0
+        known = places_of(pa.array(moved, pa.string()), resolution.distinct["key_id"]) >= 0
         return {key for key, is_known in zip(moved, known.tolist(), strict=True) if is_known}
 
     def changes(self, resolution: Resolution) -> tuple[Rows64, Flags]:
@@ -113,7 +113,7 @@ class KeyDescriptions:
 
     def respelled(self, resolution: Resolution) -> Rows64:
         """Rows of keys whose value has other letters, apart from case: it is counted in texts."""
-        now = places(self.keys["key_id"], resolution.distinct["key_id"])
+        now = places_of(self.keys["key_id"], resolution.distinct["key_id"])
         has = np.flatnonzero(now >= 0)
         before, after = self.keys["value_string"].take(pa.array(has)), _values(resolution, now[has])
         other = pa.array(_differs(before, after))
@@ -135,13 +135,13 @@ def _is_outdated(rows: RowFiles, folder: FilePlace, resolution: Resolution) -> b
 def carried_resolved(folder: FilePlace, resolution: Resolution) -> pa.Table:
     """What `RESOLVED` of a layer says of keys that documents still carry."""
     rows = map_rows(folder / "arrays" / RESOLVED)
-    both = [places(rows[name], resolution.distinct["key_id"]) >= 0 for name in ("key_id", "canonical")]
+    both = [places_of(rows[name], resolution.distinct["key_id"]) >= 0 for name in ("key_id", "canonical")]
     return rows.filter(pa.array(both[0] & both[1]))
 
 
 def _described_otherwise(keys: pa.Table, resolution: Resolution) -> tuple[Rows64, Flags]:
     """The row among the distinct keys of each key, -1 for one that is gone, and whether its columns differ."""
-    now = places(keys["key_id"], resolution.distinct["key_id"])
+    now = places_of(keys["key_id"], resolution.distinct["key_id"])
     has = np.flatnonzero(now >= 0)
     before, after = keys.take(pa.array(has)), resolution.distinct.take(pa.array(now[has]))
     is_new = np.zeros(len(now), np.bool_)

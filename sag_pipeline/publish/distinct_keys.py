@@ -20,7 +20,7 @@ from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.language.words import normal_name
-from sag_retrieval.release.layer_precedence import overlay
+from sag_retrieval.release.layers import overlay
 from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.schema import TABLES
 

@@ -6,30 +6,18 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.types import Rows64
+from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.key_weights import Smoothing, idf_of
 from sag_retrieval.release.mapped_arrays import join
 
 DECIDED_BY = "|"
 """In the input hash of these tables, before what else than keys they were made from."""
-_FEWER = 4
-"""With this many times fewer wanted ids than others, the others are looked up among them."""
 LINK_TABLES = ("distinct_keys", "canonical", "key_aliases")
 """Tables kept whole: every key once, the key that each aligned one stands for, and the aliases of each key."""
-
-
-def places(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Row of each wanted id among others; -1 for an unknown one."""
-    if len(among) < _FEWER * len(wanted):
-        return np.asarray(pc.fill_null(pc.index_in(wanted, among), -1)).astype(np.int64)
-    few = wanted.combine_chunks() if isinstance(wanted, pa.ChunkedArray) else wanted
-    near = np.flatnonzero(np.asarray(pc.is_in(among, few)))  # a hash table of the others takes longer than their lookup
-    found = np.asarray(pc.fill_null(pc.index_in(wanted, among.take(pa.array(near))), -1)).astype(np.int64)
-    return np.append(near, -1)[found]
 
 
 def coded(values: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[np.int32]]:
@@ -90,7 +78,7 @@ class Resolution:
         """
         distinct, canonical, aliases, weights = (whole_table(store, name) for name in (*LINK_TABLES, "idf"))
         stands_for = np.arange(len(distinct))
-        aliased, meant = (places(canonical[name], distinct["key_id"]) for name in ("key_id", "canonical"))
+        aliased, meant = (places_of(canonical[name], distinct["key_id"]) for name in ("key_id", "canonical"))
         stands_for[aliased] = meant
         made = store.ledger.whole("canonical")
         return cls(
@@ -135,8 +123,8 @@ def key_rows(
     """
     count = max(1, len(resolution.distinct))
     carriers, codes = coded(raw_keys["event_id"])
-    key = resolution.stands_for[places(raw_keys["key_id"], resolution.distinct["key_id"])]
-    chunk, event = (places(carriers, ids)[codes] for ids in owners)
+    key = resolution.stands_for[places_of(raw_keys["key_id"], resolution.distinct["key_id"])]
+    chunk, event = (places_of(carriers, ids)[codes] for ids in owners)
     event_pairs = _distinct((event * count + key)[event >= 0])
     main_chunk, main_key = np.divmod(_distinct((chunk * count + key)[chunk >= 0]), count)
     main = np.full(len(owners[0]), -1, np.int64)

@@ -21,7 +21,7 @@ import xxhash
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Floats32, Rows64
-from sag_retrieval.release.lance_vectors import METRIC, VECTOR, matrix_of, open_database
+from sag_retrieval.release.vectors import METRIC, VECTOR, matrix_of, open_database
 
 Run = tuple[int, str, int, int]
 """Consecutive rows that lie one after another in a file: row id of the first, file, its byte, and how many."""

@@ -18,8 +18,8 @@ from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.models.protocols import Vectors, joined
 from sag_retrieval.release.folders import delete, link, sweep
-from sag_retrieval.release.lance_vectors import VECTOR, matrix_of
 from sag_retrieval.release.topk import INDEXED_ROWS
+from sag_retrieval.release.vectors import VECTOR, matrix_of
 
 KINDS = ("chunks", "events", "keys")
 """Tables whose texts are embedded; each has a Lance table of its own, which a reader can search by itself."""

@@ -1,5 +1,6 @@
 """Durable file writes: contents are synced to disk before the name that refers to them."""
 
+import hashlib
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,12 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def digest_of(path: Path, size: int = 16) -> str:
+    """The hash (BLAKE2b, in hex) of a file's bytes, read and not mapped: a map crashes if the file is cut meanwhile."""
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=size)).hexdigest()
 
 
 def sync_all(paths: Iterable[Path]) -> None:

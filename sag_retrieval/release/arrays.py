@@ -22,7 +22,6 @@ from sag_retrieval.release.mapped_arrays import (
     FilePlace,
     Starts,
     arrow_numbers,
-    group,
     map_array,
     ranges,
     save_array,
@@ -36,14 +35,12 @@ from sag_retrieval.release.vectors import VectorSet, open_vectors
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphParts:
-    """Links between rows by row number, before they are stored as lists."""
+    """Links between rows by row number: what the arrays of links follow from."""
 
-    event_key: Rows
-    """Shape (links, 2): event row, key row; sorted."""
-    chunk_key: Rows
-    """Shape (links, 2): chunk row, key row; sorted."""
+    event_keys: CsrLists
+    chunk_keys: CsrLists
     chunk_key_count: Rows
-    """Times the key occurs in the chunk, at least 1."""
+    """Parallel to `chunk_keys.items`: times the key occurs in the chunk, at least 1."""
     event_chunk: Rows
     chunk_document: Rows
     chunk_main_key: Rows
@@ -117,13 +114,33 @@ _ARRAYS = (
 )
 
 
+_FEWER: Final = 4
+"""With this many times fewer wanted ids than others, the others are looked up among them."""
+
+
+def places_of(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray) -> Rows64:
+    """Row of each wanted id among others; -1 for null and for an unknown one."""
+    if len(among) < _FEWER * len(wanted):
+        return np.asarray(pc.fill_null(pc.index_in(wanted, value_set=among), -1)).astype(np.int64)
+    few = wanted.combine_chunks() if isinstance(wanted, pa.ChunkedArray) else wanted
+    near = np.flatnonzero(np.asarray(pc.is_in(among, few)))  # a hash table of the others takes longer than their lookup
+    found = pc.fill_null(pc.index_in(wanted, value_set=among.take(arrow_numbers(near))), -1)
+    return np.asarray(np.append(near, -1)[np.asarray(found)], np.int64)
+
+
 def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
-    """Row of each wanted id; -1 for null."""
-    found = pc.index_in(wanted, value_set=among, skip_nulls=True)
-    missing = wanted.filter(pc.and_(pc.is_null(found), pc.is_valid(wanted)))
+    """The same where each id must be there; -1 for null.
+
+    Raises:
+        ReleaseError: If an id is not there.
+
+    """
+    found = places_of(wanted, among)
+    missing = np.flatnonzero((found < 0) & np.asarray(wanted.is_valid()))
     if len(missing):
-        raise ReleaseError(f"{len(missing)} rows name ids that do not exist, such as {missing[0]}: tables disagree")
-    return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int32)
+        named = wanted[int(missing[0])]
+        raise ReleaseError(f"{len(missing)} rows name ids that do not exist, such as {named}: tables disagree")
+    return found.astype(np.int32)
 
 
 def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table], *, is_weighed: bool = True) -> None:
@@ -136,18 +153,13 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table], 
         is_weighed: Whether postings have weights: those of a layer alone mean nothing.
 
     """
-    write_graph(folder, parts)
+    save_graph(folder, graph_arrays(parts))
     write_text(folder / "text", _texts(rows, parts.chunk_document), is_weighed=is_weighed)
     write_names(folder, rows)
 
 
-def write_graph(folder: Path, parts: GraphParts) -> None:
-    """Write only `graph/`: lists in both directions and ranges."""
-    save_graph(folder, _build_lists(parts) | _build_arrays(parts))
-
-
 def save_graph(folder: Path, graph: Mapping[str, Any]) -> None:
-    """Write the arrays of links that `open_graph_arrays` opens, by their names in `Arrays`."""
+    """Write only `graph/`: the arrays of links that `open_graph_arrays` opens, by their names in `Arrays`."""
     (folder / "graph").mkdir(parents=True, exist_ok=True)
     for name in _LISTS:
         graph[name].save(folder / "graph" / name)
@@ -160,33 +172,35 @@ def write_names(folder: Path, rows: Mapping[str, pa.Table]) -> None:
     write_mentions(folder / "names", _names(rows["keys"], rows["key_aliases"]))
 
 
-def _build_lists(parts: GraphParts) -> dict[str, Any]:
-    (event, key), (chunk, chunk_key) = parts.event_key.T, parts.chunk_key.T
-    events, chunks, keys = len(parts.event_chunk), len(parts.chunk_document), len(parts.key_idf)
-    return {
-        "event_keys": group(event, key, events)[0],
-        "key_events": group(key, event, keys)[0],
-        "chunk_keys": group(chunk, chunk_key, chunks)[0],
-        "key_chunks": group(chunk_key, chunk, keys)[0],
-    }
-
-
-def _build_arrays(parts: GraphParts) -> dict[str, npt.NDArray[Any]]:
-    chunk, key = parts.chunk_key.T
+def graph_arrays(parts: GraphParts) -> dict[str, Any]:
+    """Links in both directions and ranges, by their names in `Arrays`."""
     chunks, keys = len(parts.chunk_document), len(parts.key_idf)
-    order = np.lexsort((chunk, key))
-    pairs = np.unique(key.astype(np.int64) * max(1, parts.document_count) + parts.chunk_document[chunk])
+    key_events, _ = transposed(parts.event_keys, keys, np.ones(len(parts.event_keys.items), np.int8))
+    key_chunks, key_chunk_count = transposed(parts.chunk_keys, keys, parts.chunk_key_count)
     return {
-        "key_chunk_count": parts.chunk_key_count[order].astype(np.int32),
-        "event_chunk": parts.event_chunk.astype(np.int32),
+        "event_keys": parts.event_keys,
+        "key_events": key_events,
+        "chunk_keys": parts.chunk_keys,
+        "key_chunks": key_chunks,
+        "key_chunk_count": key_chunk_count,
+        "event_chunk": parts.event_chunk,
         "chunk_events": ranges(parts.event_chunk, chunks),
-        "chunk_document": parts.chunk_document.astype(np.int32),
+        "chunk_document": parts.chunk_document,
         "document_chunks": ranges(parts.chunk_document, parts.document_count),
-        "chunk_main_key": parts.chunk_main_key.astype(np.int32),
+        "chunk_main_key": parts.chunk_main_key,
         "is_main_key": np.isin(np.arange(keys), parts.chunk_main_key),
-        "key_idf": parts.key_idf.astype(np.float32),
-        "key_document_count": np.bincount(pairs // max(1, parts.document_count), minlength=keys).astype(np.int32),
+        "key_idf": parts.key_idf,
+        "highest_idf": float(parts.key_idf.max(initial=0.0)),
+        "key_document_count": _distinct_documents(key_chunks, parts.chunk_document),
     }
+
+
+def _distinct_documents(key_chunks: CsrLists, chunk_document: Rows) -> npt.NDArray[np.int32]:
+    """In how many documents the chunks of each key lie; chunks of a list ascend, and so do their documents."""
+    owner = np.repeat(np.arange(len(key_chunks)), key_chunks.sizes())
+    document = chunk_document[key_chunks.items]
+    is_first = (np.diff(owner, prepend=-1) != 0) | (np.diff(document, prepend=-1) != 0)
+    return np.bincount(owner[is_first], minlength=len(key_chunks)).astype(np.int32)
 
 
 def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
@@ -309,12 +323,6 @@ def _by_id(lists: CsrLists, ids: pa.ChunkedArray) -> tuple[Rows, Rows64]:
     order = np.asarray(pc.sort_indices(ids)).astype(np.int64)
     owner, places = lists.gather(order)
     return order[owner].astype(np.int32), places
-
-
-def places_of(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows64:
-    """Row of each wanted id among others; -1 for an unknown one."""
-    found = pc.index_in(wanted, value_set=among.combine_chunks())
-    return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
 
 
 def _taken(ids: pa.ChunkedArray, rows: Rows) -> pa.Array:

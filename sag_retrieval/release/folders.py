@@ -160,14 +160,6 @@ def measure(path: Path) -> Measure:
     return Measure(length, digest.hexdigest(), np.array(sums, np.uint64))
 
 
-def digest_of(path: Path) -> str:
-    """The hash of a file's bytes, as in `Measure`."""
-    digest = blake2b(digest_size=16)
-    for part in _parts(path, 0, None):
-        digest.update(part)
-    return digest.hexdigest()
-
-
 def sums_of(path: Path, first: int, last: int) -> Words64:
     """Checksums of the blocks from `first` up to, not including, `last`; fewer if the file ends earlier."""
     found = [number for part in _parts(path, first * BLOCK, last * BLOCK) for number in _sums_of(part)]
@@ -218,7 +210,7 @@ def wrong_lengths(folder: Path, files: Mapping[str, tuple[int, str]]) -> Iterato
 def write_made(folder: Path, mark: str) -> None:
     """Write the list of a finished folder: its mark, which names the settings it was made with, and its files."""
     paths = sorted(path for path in folder.iterdir() if path.is_file() and path.name != MADE)
-    files = {path.name: (path.stat().st_size, digest_of(path)) for path in paths}
+    files = {path.name: (path.stat().st_size, durable.digest_of(path)) for path in paths}
     durable.sync_all(paths)
     durable.write_text(folder / MADE, json.dumps({"files": files, "mark": mark}, sort_keys=True) + "\n")
 
@@ -257,7 +249,8 @@ def check_made(folder: Path) -> str:
         mark = str(listed["mark"])
         files = {str(name): (int(n), str(digest)) for name, (n, digest) in listed["files"].items()}
         wrong = next(wrong_lengths(folder, files), None)
-        changed = wrong or next(((n, "it has changed") for n in files if digest_of(folder / n) != files[n][1]), None)
+        other = (name for name, (_, digest) in files.items() if durable.digest_of(folder / name) != digest)
+        changed = wrong or next(((name, "it has changed") for name in other), None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise _damaged(folder, MADE, str(error)) from error
     if changed:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sag_retrieval.core.records import make_id
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.language.words import normal_name, words
-from sag_retrieval.release.arrays import GraphParts, Index, row_numbers
+from sag_retrieval.release.arrays import Arrays, GraphParts, Index, row_numbers
 from sag_retrieval.release.mapped_arrays import CsrLists, group, map_array, map_rows, map_trie, save_array
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.table import no_rows
@@ -247,29 +247,6 @@ class ReleaseGraph:
         return flags
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MentionLinks:
-    """What mentions are made of: event and key of each link by row, the chunk of each event, main keys of chunks."""
-
-    event: Rows
-    key: Rows
-    event_chunk: Rows
-    chunk_main_key: Rows
-
-    @classmethod
-    def of_parts(cls, parts: GraphParts) -> "MentionLinks":
-        """Those of a release that is being written."""
-        event, key = parts.event_key.T if len(parts.event_key) else np.zeros((2, 0), np.int32)
-        return cls(event, key, parts.event_chunk, parts.chunk_main_key)
-
-    @classmethod
-    def of_index(cls, index: Index) -> "MentionLinks":
-        """Those of a release that is open."""
-        arrays = index.arrays
-        event, place = arrays.event_keys.gather(np.arange(len(arrays.event_chunk), dtype=np.int32))
-        return cls(event, arrays.event_keys.items[place], arrays.event_chunk, arrays.chunk_main_key)
-
-
 def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
     """The knowledge graph of an index, the same one for every caller; empty for a release without triples.
 
@@ -282,13 +259,13 @@ def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
             if home and not (home / _LAYERS).exists() and (home / "arrays" / FOLDER / "triple_count.npy").is_file():
                 found = open_graph(home / "arrays" / FOLDER)
             else:
-                found = _build_release_graph(index.rows, MentionLinks.of_index(index))
+                found = _build_release_graph(index.rows, index.arrays)
             _built[id(triples)] = found
             weakref.finalize(triples, _built.pop, id(triples), None)
     return found
 
 
-def write_graph(folder: Path, rows: Mapping[str, pa.Table], links: MentionLinks) -> None:
+def write_graph(folder: Path, rows: Mapping[str, pa.Table], links: GraphParts | Arrays) -> None:
     """Write the knowledge graph of a release's tables into a folder, for `open_graph`; `graph` below its arrays."""
     built = _build_release_graph(rows, links)
     built.graph.save(folder)
@@ -303,7 +280,7 @@ def open_graph(folder: Path) -> ReleaseGraph:
     return ReleaseGraph(KnowledgeGraph.open(folder), map_array(folder / "event"), map_array(folder / "chunk"), count)
 
 
-def _build_release_graph(rows: Mapping[str, pa.Table], links: MentionLinks) -> ReleaseGraph:
+def _build_release_graph(rows: Mapping[str, pa.Table], links: GraphParts | Arrays) -> ReleaseGraph:
     """The knowledge graph of a release's tables, in memory.
 
     Keys of one folded name are one entity, whatever their types. No path uses a triple that ends in a date.
@@ -333,14 +310,16 @@ def _build_release_graph(rows: Mapping[str, pa.Table], links: MentionLinks) -> R
     return ReleaseGraph(graph, events, chunk, len(event))
 
 
-def _mentions_of(keys: pa.Table, links: MentionLinks) -> tuple[Rows, Rows, Rows]:
+def _mentions_of(keys: pa.Table, links: GraphParts | Arrays) -> tuple[Rows, Rows, Rows]:
     """Event, main key and other key of each mention, by row.
 
     An event's main key is that of its chunk, or its first text key where the chunk has none. Dates are left out.
     """
     is_entity = np.asarray(keys["value_string"].is_valid()) & ~_is_attribute(keys["key_type"].to_pylist())
-    kept = is_entity[links.key] if len(links.key) else np.zeros(0, np.bool_)
-    event, key = links.event[kept], links.key[kept]
+    event, place = links.event_keys.gather(np.arange(len(links.event_keys)))
+    key = links.event_keys.items[place]
+    kept = is_entity[key] if len(key) else np.zeros(0, np.bool_)
+    event, key = event[kept], key[kept]
     owners, first, inverse = np.unique(event, return_index=True, return_inverse=True)
     main = links.chunk_main_key[links.event_chunk[owners]] if len(owners) else np.zeros(0, np.int32)
     usable = main >= 0

@@ -23,7 +23,7 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
 from sag_retrieval.core.public import public
 from sag_retrieval.core.types import Words64
-from sag_retrieval.release.folders import BLOCK, block_count, digest_of, sums_of, wrong_lengths
+from sag_retrieval.release.folders import BLOCK, block_count, sums_of, wrong_lengths
 from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.mapped_arrays import PACK, FilePlace, PackedPath, open_pack
 from sag_retrieval.release.schema import SCHEMA_VERSION
@@ -90,7 +90,7 @@ def _read_sums(
     """
 
     def read(name: str) -> Words64:
-        if name not in files or digest_of(folder / name) != files[name][1]:
+        if name not in files or durable.digest_of(folder / name) != files[name][1]:
             raise damaged(name, "it is not as published")
         found: Words64 = np.load(folder / name)
         return found

@@ -14,13 +14,13 @@ from typing import get_args
 
 import pyarrow as pa
 
+from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.protocols import Embedder, expect_fingerprint
 from sag_retrieval.release.arrays import Arrays, Index, NumberedRows, open_arrays
-from sag_retrieval.release.folders import digest_of, wrong_lengths
-from sag_retrieval.release.layer_precedence import Joined
-from sag_retrieval.release.layers import Layer, join_links
+from sag_retrieval.release.folders import wrong_lengths
+from sag_retrieval.release.layers import Joined, Layer, join_links
 from sag_retrieval.release.manifest import MANIFEST, Contents, Fill, Manifest, Verify, layer_path
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.sandbox import SandboxOptions, SqlSandbox, open_sandbox
@@ -214,7 +214,7 @@ def _changed(folder: Path, digests: dict[str, str]) -> Iterator[FileFault]:
 
 def _fault_of(path: Path, wanted: str) -> str:
     try:
-        return "" if digest_of(path) == wanted else "its bytes are not as published"
+        return "" if durable.digest_of(path) == wanted else "its bytes are not as published"
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
 

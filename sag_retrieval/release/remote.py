@@ -23,7 +23,6 @@ from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below, ma
 POINTER: Final = "CURRENT"
 _BELOW: Final = "releases/"
 _BESIDE: Final = "communities"
-_ATTEMPTS: Final = 5
 _SMALL: Final = 1_000_000
 """Bytes. A file up to this length is fetched whole, at once."""
 
@@ -52,9 +51,7 @@ class RemoteReleases:
             BucketError: If another run made another one current meanwhile.
 
         """
-        if self._seen is None:
-            self.current()
-        before, tag = self._seen or (None, None)
+        before, tag = self._before()
         told = {"release": release_id, "before": before, "writer": uuid4().hex}
         done = write_conditional(self._mirror.files, POINTER, (json.dumps(told) + "\n").encode(), tag)
         if done is None:
@@ -65,6 +62,12 @@ class RemoteReleases:
             )
         self._seen = release_id, done
         durable.write_text(self._mirror.folder / POINTER, release_id + "\n")
+
+    def _before(self) -> tuple[str | None, str | None]:
+        """Id and tag of the release that was current when this was first asked."""
+        if self._seen is None:
+            self.current()
+        return self._seen or (None, None)
 
     def ids(self) -> list[str]:
         """Ids of all releases whose manifest is there."""
@@ -151,14 +154,7 @@ class RemoteReleases:
     def push_beside(self, release_id: str) -> None:
         """Send the communities of a release."""
         place = self._folder / release_id / _BESIDE
-        entries = listed_below(place)
-        for _ in range(_ATTEMPTS):
-            tree = self._mirror.tree(_beside(release_id))
-            if tree.entries == entries:
-                return
-            self._mirror.push_all(entries, place)
-            if self._mirror.write_tree(_beside(release_id), entries, tree) is not None:
-                return
+        self._mirror.update_tree(_beside(release_id), place, listed_below(place), lambda _: True)
 
     def delete(self, release_ids: Sequence[str]) -> None:
         """Delete releases: manifests first, so that nobody opens them; their files are deleted by `collect`."""
@@ -167,9 +163,7 @@ class RemoteReleases:
 
     def known(self) -> set[str]:
         """Hashes of the files of the current release, which need not be sent again."""
-        if self._seen is None:
-            self.current()
-        named = self._seen[0] if self._seen else None
+        named, _ = self._before()
         found = self._mirror.read(_key(named)) if named else None
         return set() if found is None else {digest for _, digest in manifest_files(found[0]).values()}
 
@@ -182,16 +176,15 @@ class RemoteReleases:
             self._mirror.files.delete(gone)
         return gone
 
-    def named(self) -> set[str]:
-        """Hashes of all files that a release, its communities, or a list of files at the top names."""
-        found = set[str]()
-        for each in self._mirror.files.list():
-            top, _, rest = each.key.partition("/")
-            if each.key.endswith(f"/{MANIFEST}") and top == "releases":
-                body = self._mirror.read(each.key)
-                found |= {digest for _, digest in manifest_files(body[0]).values()} if body else set()
-            elif each.key.endswith(f"/{_BESIDE}.json") or (not rest and each.key in TREES):
-                found |= {digest for _, digest in self._mirror.tree(each.key).entries.values()}
+    def named(self) -> dict[str, int]:
+        """Length by hash of all files that a release, its communities, or a list of files at the top names."""
+        found = dict[str, int]()
+        for key in (*TREES, *(each.key for each in self._mirror.files.list(_BELOW))):
+            if key.endswith(f"/{MANIFEST}"):
+                body = self._mirror.read(key)
+                found |= {digest: length for length, digest in manifest_files(body[0]).values()} if body else {}
+            elif key in TREES or key.endswith(f"/{_BESIDE}.json"):
+                found |= {digest: length for length, digest in self._mirror.tree(key).entries.values()}
         return found
 
 

@@ -421,7 +421,6 @@ class SandboxOptions:
 
     seconds: float = 5.0
     memory: str = "1GB"
-    threads: int = 1
     rows: int = 1_000_000
     """Rows that a SELECT may give."""
     size: int = 1_000_000_000
@@ -655,7 +654,7 @@ def open_sandbox(tables: Mapping[str, pa.Table], *, options: SandboxOptions | No
 
     """
     options = options or SandboxOptions()
-    connection = locked_connection(options.memory, options.threads)
+    connection = locked_connection(options.memory)
     return SqlSandbox(connection, tables, options)
 
 

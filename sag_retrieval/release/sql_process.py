@@ -239,7 +239,7 @@ def serve(number: int) -> None:
     with socket.socket(fileno=number) as channel:
         asked, _ = _receive(channel)
         bounds = asked["bounds"]
-        connection = locked_connection(bounds["memory"], 1)
+        connection = locked_connection(bounds["memory"])
         views: list[duckdb.DuckDBPyRelation] = []
         _limit_memory(bounds["memory"])
         _send(channel, {}, [])
@@ -307,7 +307,7 @@ def interrupted_after(connection: duckdb.DuckDBPyConnection, seconds: float) -> 
         cursor.close()
 
 
-def locked_connection(memory: str, threads: int) -> duckdb.DuckDBPyConnection:
+def locked_connection(memory: str) -> duckdb.DuckDBPyConnection:
     """A connection to an empty database that reads no file and loads nothing."""
     locked: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
@@ -316,7 +316,7 @@ def locked_connection(memory: str, threads: int) -> duckdb.DuckDBPyConnection:
         "python_enable_replacements": "false",
         "temp_directory": "",
         "memory_limit": memory,
-        "threads": str(threads),
+        "threads": "1",
     }
     connection = duckdb.connect(":memory:", config=locked)
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")

@@ -14,8 +14,7 @@ from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Arrays, chunk_key_rows, counted_keys, event_key_rows
 from sag_retrieval.release.folders import BLOCK
-from sag_retrieval.release.lance_vectors import open_lance
-from sag_retrieval.release.layer_precedence import Joined
+from sag_retrieval.release.layers import Joined, JoinedVectors, join_signs, joined_rows
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import CsrLists, PackedPath, Starts, map_array, map_rows, take_rows
 from sag_retrieval.release.schema import ROW_FILES, TABLES
@@ -26,13 +25,11 @@ from sag_retrieval.release.vectors import (
     PLACED,
     SPARSE,
     CheckRows,
-    JoinedVectors,
     PlacedRows,
     SparseVectors,
     VectorSet,
-    join_signs,
-    joined_rows,
     open_dense,
+    open_lance,
     open_mapped,
     open_placed,
     open_sparse,

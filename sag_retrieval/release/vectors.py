@@ -1,27 +1,31 @@
 """The vectors of a table: written in blocks, memory-mapped, scored against a query.
 
-Vectors that lie in Lance files are mapped where they are and read by row, without Lance; those of several layers are
-read as those of one table.
+Vectors that lie in Lance files are mapped where they are and read by row, without Lance. Those of releases larger than
+memory may be searched by Lance, with its index where there is one.
 """
 
+import contextvars
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array, csr_array, vstack
+from scipy.sparse import csc_array, csr_array
 from scipy.sparse._sparsetools import csc_matvec
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.layer_precedence import Joined
 from sag_retrieval.release.mapped_arrays import (
     FilePlace,
     RemappedArray,
@@ -198,11 +202,6 @@ def open_placed(folder: FilePlace, name: str, release: Path | None = None) -> Pl
     return PlacedRows(release / LANCE / f"{name}.lance", runs.now(map_array(folder / f"{name}.lance_rows")), runs)
 
 
-def joined_rows(layers: Sequence[PlacedRows], source: Rows64) -> PlacedRows:
-    """Some rows of several layers, which lie in one Lance table; `source` numbers those of all layers in order."""
-    return PlacedRows(layers[0].table, np.concatenate([layer.row_ids for layer in layers])[source], layers[0].runs)
-
-
 def _floats(path: Path) -> Floats32:
     try:
         return np.memmap(path, np.float32, "r", shape=(path.stat().st_size // _FLOAT,))
@@ -353,13 +352,6 @@ class SparseVectors:
         """Dimensions × rows; small offsets keep the entries where they are mapped."""
         return csr_array((self.values, self.rows, narrow(self.starts)), shape=(self.dimension, self.row_count))
 
-    def shown(self, joined: Joined) -> "SparseVectors":
-        """Those of the rows that are shown, of this layer alone."""
-        row = joined.place[self.rows]
-        kept = np.flatnonzero(row >= 0)
-        starts = np.searchsorted(kept, self.starts).astype(np.int64)
-        return SparseVectors(starts, row[kept].astype(np.int32), self.values[kept], len(joined))
-
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
         """The k best allowed rows."""
         scores = self.scores(query)
@@ -500,57 +492,149 @@ def as_query(query: Vectors) -> Floats32:
     return np.ascontiguousarray(flat.reshape(-1), np.float32)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JoinedVectors:
-    """Vectors that lie apart, by layer: each layer scores its rows, all together are ranked."""
+_CLIENT: Final = "lance_namespace_urllib3_client"
+VECTOR: Final = "vector"
+METRIC: Final = "dot"
+_ASKED: Final = 2
+"""Rows asked for, as a multiple of those wanted: the table also has vectors that this release does not use."""
+_ASKED_MORE: Final = 8
+_FEW_ALLOWED: Final = 0.05
+"""If a smaller share of the rows is allowed, they are read and compared one by one."""
+_SCORED_AT_ONCE: Final = 65_536
 
-    layers: Sequence[VectorSet]
-    joined: Joined
+
+class _Deferred(ModuleType):
+    """A package whose own code runs when one of its names is first asked for; its submodules are imported as ever."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  as a module's
+        """Run the package, unless only what any module may have is asked for."""
+        if (
+            (name.startswith("__") and name not in {"__all__", "__version__"})
+            or self.__spec__ is None
+            or self.__spec__.loader is None
+        ):
+            raise AttributeError(name)
+        self.__class__ = ModuleType  # type: ignore[assignment]
+        self.__spec__.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def _defer(package: str) -> None:
+    spec = None if package in sys.modules else find_spec(package)
+    if spec is not None and spec.loader is not None:
+        made = _Deferred(package)
+        made.__spec__, made.__loader__, made.__package__ = spec, spec.loader, package
+        made.__path__, made.__file__ = list(spec.submodule_search_locations or []), spec.origin
+        sys.modules[package] = made
+
+
+def open_database(folder: Path) -> Any:  # noqa: ANN401  lancedb ships no types
+    """The Lance tables of a folder.
+
+    The package is imported here, as that takes a second which most commands need not spend; and in its own context,
+    as the thread that it starts would otherwise hold the context of a Dagster step until the process ends. The client
+    of its servers, which builds hundreds of validators for longer than all the rest takes, waits until it is used.
+    """
+    _defer(_CLIENT)
+    lancedb = contextvars.Context().run(import_module, "lancedb")
+    return lancedb.connect(folder)
+
+
+@dataclass(frozen=True, eq=False)
+class LanceVectors:
+    """A Lance table of a release, and which of its rows each row of the release has; -1 for none."""
+
+    folder: Path
+    name: str
+    row_ids: Rows64
+    dimension: int
+    signs: BinaryIndex | None = None
+    """For the likeness of all rows, of which Lance tells the nearest alone."""
 
     @property
     def row_count(self) -> int:
         """Rows of the table."""
-        return len(self.joined)
+        return len(self.row_ids)
 
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return self.layers[0].dimension
+    @cached_property
+    def _table(self) -> Any:  # noqa: ANN401  lancedb ships no types
+        try:
+            return open_database(self.folder).open_table(self.name)
+        except (RuntimeError, OSError, ValueError) as error:
+            raise ReleaseError(f"{self.folder / self.name}.lance cannot be opened ({error}); {MEND}") from error
+
+    @cached_property
+    def _is_indexed(self) -> bool:
+        return any(VECTOR in index.columns for index in self._table.list_indices())
+
+    @cached_property
+    def _by_row_id(self) -> tuple[Rows64, Rows]:
+        """Row ids, sorted, and the row of the release that has each."""
+        order = np.argsort(self.row_ids, kind="stable")
+        return self.row_ids[order], order.astype(np.int32)
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
-        numbers = self.joined.source if rows is None else self.joined.source[rows]
-        return np.concatenate([layer.scores(query) for layer in self.layers])[numbers]
-
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
-        """The k best allowed rows."""
-        scores = self.scores(query)
-        return top_k(scores if allowed is None else np.where(allowed, scores, np.float32(0)), k)
+        wanted = np.arange(self.row_count, dtype=np.int32) if rows is None else rows
+        blocks = (wanted[at : at + _SCORED_AT_ONCE] for at in range(0, len(wanted), _SCORED_AT_ONCE))
+        found = [np.vecdot(self.take(block), as_query(query)) for block in blocks]
+        return np.asarray(np.concatenate([np.zeros(0, np.float32), *found]), np.float32)
 
     def likeness(self, query: Vectors) -> Floats32 | None:
-        """None: each layer scores all its rows."""
-        del query
-        return None
+        """A number of each row that grows with its cosine: how far the signs agree; None without signs."""
+        return None if self.signs is None else self.signs.likeness(as_query(query))
 
-    def take(self, rows: Rows) -> Vectors:
-        """The vectors of some rows."""
-        numbers = self.joined.source[rows]
-        layer = np.searchsorted(self.joined.firsts, numbers, side="right") - 1
-        order, taken = [np.zeros(0, np.int64)], list[Vectors]()
-        for place in np.unique(layer).tolist():
-            chosen = np.flatnonzero(layer == place)
-            order.append(chosen)
-            taken.append(self.layers[place].take((numbers[chosen] - self.joined.firsts[place]).astype(np.int32)))
-        back = np.argsort(np.concatenate(order), kind="stable")
-        if not taken:
-            return self.layers[0].take(np.zeros(0, np.int32))
-        sparse = [each for each in taken if isinstance(each, csr_array)]
-        if sparse:
-            return csr_array(csr_array(vstack(sparse, format="csr"))[back])
-        return np.concatenate([np.asarray(each) for each in taken])[back]
+    def take(self, rows: Rows) -> Floats32:
+        """The vectors of some rows; zeros where there is none."""
+        row_ids = self.row_ids[rows]
+        wanted, back = np.unique(row_ids[row_ids >= 0], return_inverse=True)
+        found = np.zeros((len(row_ids), self.dimension), np.float32)
+        if len(wanted):
+            read = self._table.take_row_ids(wanted.tolist()).select([VECTOR]).to_arrow()
+            found[row_ids >= 0] = matrix_of(read[VECTOR].combine_chunks())[back]
+        return found
+
+    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
+        """The k best allowed rows with a cosine above 0, of those that Lance finds; asked again for more if needed."""
+        if allowed is not None and np.count_nonzero(allowed) <= max(k, _FEW_ALLOWED * self.row_count):
+            chosen = np.flatnonzero(allowed).astype(np.int32)
+            return top_k(self.scores(query, chosen), k, chosen)
+        wanted = max(1, _ASKED * k)
+        while True:
+            rows, scores, is_all = self._nearest(as_query(query), wanted, allowed)
+            if is_all or np.count_nonzero(scores > 0) >= k:
+                return top_k(scores, k, rows)
+            wanted *= _ASKED_MORE
+
+    def _nearest(self, query: Floats32, count: int, allowed: Flags | None) -> tuple[Rows, Floats32, bool]:
+        """Allowed rows of the release among the nearest of Lance, ascending, and whether there can be no more."""
+        search = self._table.search(query, vector_column_name=VECTOR).with_row_id(with_row_id=True).limit(count)
+        search = search.distance_type(METRIC).select([VECTOR, "_distance"])  # or it warns
+        found = (search.refine_factor(_REFINE) if self._is_indexed else search).to_arrow()
+        vectors = matrix_of(found[VECTOR].combine_chunks())
+        scores = np.asarray(np.vecdot(vectors, query), np.float32)
+        known, rows_of = self._by_row_id
+        row_ids = found["_rowid"].to_numpy().astype(np.int64)
+        first, last = np.searchsorted(known, row_ids), np.searchsorted(known, row_ids, side="right")
+        rows = np.concatenate([np.zeros(0, np.int32), *(rows_of[a:b] for a, b in zip(first, last, strict=True))])
+        scored = np.repeat(scores, last - first)
+        if allowed is not None:
+            rows, scored = rows[allowed[rows]], scored[allowed[rows]]
+        order = np.argsort(rows, kind="stable")
+        is_all = len(found) < count or bool((scores <= 0).any())
+        return rows[order].astype(np.int32), scored[order], is_all
 
 
-def join_signs(layers: Sequence[BinaryIndex], joined: Joined) -> BinaryIndex:
-    """One binary index, with the reach of the first: a row's signs depend on its vector alone."""
-    words = np.concatenate([layer.words for layer in layers], axis=1)
-    return BinaryIndex(np.ascontiguousarray(words[:, joined.source]), layers[0].reach)
+_REFINE: Final = 4
+"""Candidates of the index for each row asked for, compared exactly."""
+
+
+def matrix_of(column: Any) -> Floats32:  # noqa: ANN401  pyarrow ships no types
+    """Vectors of a column as rows."""
+    width = column.type.list_size
+    return np.asarray(column.flatten().to_numpy(zero_copy_only=False), np.float32).reshape(-1, width)
+
+
+def open_lance(release: Path, name: str, placed: PlacedRows, signs: BinaryIndex | None) -> LanceVectors:
+    """The vectors of a table, by Lance: those of the rows that lie there."""
+    return LanceVectors(release / LANCE, name, np.asarray(placed.row_ids), placed.shape[1], signs)

@@ -19,7 +19,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,8 +36,7 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError
 from sag_retrieval.core.home_urls import url_of
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.remote.buckets import open_files, write_conditional
-from sag_retrieval.remote.files import Files
+from sag_retrieval.remote.buckets import Files, open_files, write_conditional
 
 BLOCK: Final = 1 << 16
 """Bytes, as those of the checksums of a release."""
@@ -106,17 +105,10 @@ class PartialFile:
         """
         for again in (False, True):
             self.fill(self.own, [(0, self._count)], again=again)
-            if self._digest() == self.own.name:
+            if durable.digest_of(self.own, len(self.own.name) // 2) == self.own.name:
                 self.marks.unlink(missing_ok=True)
                 return
         raise BucketError(f"{self._key} in {self.files.url} is damaged; `sag repair` mends the home")
-
-    def _digest(self) -> str:
-        digest = blake2b(digest_size=len(self.own.name) // 2)
-        with self.own.open("rb") as file:
-            while part := file.read(BLOCK * _BLOCKS_AT_ONCE):
-                digest.update(part)
-        return digest.hexdigest()
 
     @property
     def _key(self) -> str:
@@ -167,6 +159,8 @@ def _groups(spans: Iterator[BlockRange]) -> Iterator[list[BlockRange]]:
 FILES: Final = "files"
 _AT_ONCE: Final = 8
 _ATTEMPTS: Final = 4
+_UPDATES: Final = 10
+"""Times that a list of files is written again because another machine wrote it meanwhile."""
 _READ: Final = 1 << 22
 Entries = Mapping[str, tuple[int, str]]
 """By path: length and hash (BLAKE2b, 16 bytes, in hex) of a file, as in the manifest of a release."""
@@ -355,6 +349,31 @@ class Mirror:
         self._trees[key] = Tree(dict(entries), tag)
         return self._trees[key]
 
+    def update_tree(self, key: str, below: Path, own: Entries, is_own: Callable[[str], bool]) -> bool:
+        """Send files of a folder and name them in a list, in place of those that were ours; of others nothing changes.
+
+        Args:
+            key: The list.
+            below: The folder.
+            own: The files by path, as they are now.
+            is_own: Whether a path of the list is one of ours.
+
+        Returns:
+            Whether it was done; not if other machines keep writing the list.
+
+        """
+        known = set[str]()
+        for _ in range(_UPDATES):
+            tree = self.tree(key)
+            entries = {path: entry for path, entry in tree.entries.items() if not is_own(path)} | dict(own)
+            if entries == tree.entries:
+                return True
+            self.push_all(own, below, known | {digest for _, digest in tree.entries.values()})
+            known |= {digest for _, digest in own.values()}
+            if self.write_tree(key, entries, tree) is not None:
+                return True
+        return False
+
 
 _MISSING: Final = "is missing"
 
@@ -386,12 +405,7 @@ def link(source: Path, path: Path) -> None:
 
 def measure(path: Path) -> tuple[int, str]:
     """Length and hash of a file."""
-    digest, length = blake2b(digest_size=16), 0
-    with path.open("rb", buffering=0) as file:
-        while block := file.read(_READ):
-            digest.update(block)
-            length += len(block)
-    return length, digest.hexdigest()
+    return path.stat().st_size, durable.digest_of(path)
 
 
 def listed_below(folder: Path) -> dict[str, tuple[int, str]]:

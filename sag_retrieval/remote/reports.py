@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from sag_retrieval.core.errors import BucketError
-from sag_retrieval.remote.mirror import Mirror, listed_below, measure, mirror_of
+from sag_retrieval.remote.mirror import listed_below, measure, mirror_of
 
 KEY: Final = "REPORTS"
 _BELOW: Final = "reports"
-_ATTEMPTS: Final = 10
 
 
 def pull_reports(home: Path) -> None:
@@ -48,15 +47,8 @@ def send_reports(home: Path, *changed: str) -> None:
         return
     folder = home / _BELOW
     own = {path: entry for each in changed for path, entry in _own(folder, each)}
-    known = set[str]()
-    for _ in range(_ATTEMPTS):  # another machine may send a report of another series
-        tree = mirror.tree(KEY)
-        others = {path: entry for path, entry in tree.entries.items() if not _is_below(path, changed)}
-        mirror.push_all(own, folder, known | {digest for _, digest in tree.entries.values()})
-        known |= {digest for _, digest in own.values()}
-        if mirror.write_tree(KEY, others | own, tree) is not None:
-            return
-    raise _busy(mirror)
+    if not mirror.update_tree(KEY, folder, own, lambda path: _is_below(path, changed)):
+        raise BucketError(f"other machines keep writing reports to {mirror.url}; run `sag report` again")
 
 
 def _own(folder: Path, changed: str) -> Iterable[tuple[str, tuple[int, str]]]:
@@ -68,7 +60,3 @@ def _own(folder: Path, changed: str) -> Iterable[tuple[str, tuple[int, str]]]:
 
 def _is_below(path: str, changed: Iterable[str]) -> bool:
     return any(path.startswith(each) if each.endswith("/") else path == each for each in changed)
-
-
-def _busy(mirror: Mirror) -> BucketError:
-    return BucketError(f"other machines keep writing reports to {mirror.url}; run `sag report` again")

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import GraphParts, row_numbers
+from sag_retrieval.release.mapped_arrays import group
 
 
 def graph_parts(rows: Mapping[str, pa.Table]) -> GraphParts:
@@ -18,10 +19,10 @@ def graph_parts(rows: Mapping[str, pa.Table]) -> GraphParts:
     """
     event_key = _pairs(rows, "event_keys", "events", "keys")
     chunk_key = _pairs(rows, "chunk_keys", "chunks", "keys")
-    order = np.lexsort((chunk_key[:, 1], chunk_key[:, 0]))
+    chunk_keys, order = group(*chunk_key.T, rows["chunks"].num_rows)
     return GraphParts(
-        event_key=event_key[np.lexsort((event_key[:, 1], event_key[:, 0]))],
-        chunk_key=chunk_key[order],
+        event_keys=group(*event_key.T, rows["events"].num_rows)[0],
+        chunk_keys=chunk_keys,
         chunk_key_count=rows["chunk_keys"]["count"].to_numpy().astype(np.int32)[order],
         event_chunk=row_numbers(rows["events"]["chunk_id"], rows["chunks"]["chunk_id"]),
         chunk_document=row_numbers(rows["chunks"]["document_id"], rows["documents"]["document_id"]),

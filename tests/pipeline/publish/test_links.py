@@ -77,7 +77,11 @@ def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
 
     by_id = graph_parts(with_links(made, folder / "arrays"))
     for field in type(by_id).__dataclass_fields__:
-        assert np.array_equal(getattr(made.parts, field), getattr(by_id, field)), field
+        own, other = getattr(made.parts, field), getattr(by_id, field)
+        if field in {"event_keys", "chunk_keys"}:
+            assert np.array_equal(own.starts, other.starts), field
+            own, other = own.items, other.items
+        assert np.array_equal(own, other), field
 
 
 @pytest.mark.slow

@@ -13,8 +13,7 @@ from sag_pipeline.store.lance_tables import LanceTables
 from sag_pipeline.store.parts import write_sealed
 from sag_pipeline.store.vectors import VectorStore, fixed, vector_ids
 from sag_retrieval.core.errors import ModelError, StoreError
-from sag_retrieval.release.lance_vectors import open_lance
-from sag_retrieval.release.vectors import open_placed, write_placed, write_runs
+from sag_retrieval.release.vectors import open_lance, open_placed, write_placed, write_runs
 
 TEXTS = [f"text {n}" for n in range(40)]
 

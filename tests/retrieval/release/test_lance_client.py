@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 CODE = """
 import json, sys
 from pathlib import Path
-from sag_retrieval.release.lance_vectors import open_database
+from sag_retrieval.release.vectors import open_database
 names = list(open_database(Path(sys.argv[1])).table_names())
 before = "lance_namespace_urllib3_client.api" in sys.modules
 import lance_namespace_urllib3_client

@@ -4,7 +4,8 @@ import marisa_trie
 import numpy as np
 import pytest
 
-from sag_retrieval.release.text_index import JoinedNames, NameNumbers
+from sag_retrieval.release.layers import JoinedWords
+from sag_retrieval.release.text_index import Words
 
 FIRST, MORE = ["buoy", "heron", "heron buoy", "海", "海鹭"], ["heron buoys", "he", "海鹭号", "pier"]
 GONE = {"heron", "海", "heron buoys"}
@@ -22,7 +23,7 @@ def joined():
     numbers = {word: len(FIRST) + number for number, word in enumerate(MORE)}
     is_used = np.ones(len(FIRST) + len(MORE), np.bool_)
     is_used[[first[word] if word in first else numbers[word] for word in GONE]] = False
-    return JoinedNames(first, numbers, is_used)
+    return JoinedWords(first, numbers, is_used)
 
 
 def test_joined_words_are_those_of_one_dictionary(whole, joined):
@@ -44,5 +45,5 @@ def test_joined_names_are_looked_up_by_their_start_as_those_of_one_dictionary(wh
 
 def test_a_dictionary_has_everything_that_its_readers_use(whole, joined):
     """What mypy checks of joined ones, at run time, as the package of the others has no types."""
-    assert isinstance(whole, NameNumbers)
-    assert isinstance(joined, NameNumbers)
+    assert isinstance(whole, Words)
+    assert isinstance(joined, Words)

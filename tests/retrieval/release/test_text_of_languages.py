@@ -2,12 +2,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sag_retrieval.release.layer_precedence import overlay
+from sag_retrieval.release.layers import LayerText, join_text, overlay
 from sag_retrieval.release.text_index import (
-    LayerText,
     Texts,
-    join_text,
-    open_counts,
     open_text,
     write_mentions,
     write_text,
@@ -74,8 +71,7 @@ def test_layers_of_several_languages_are_asked_in_each(tmp_path):
     for name, languages in (("first", ["en", "de"]), ("second", ["es"])):
         write_mentions(tmp_path / name / "names", [("name", 0)])
         written(tmp_path / name / "text", languages, is_weighed=False)
-        trie, chunks, documents, mentions = open_counts(tmp_path / name)
-        layers.append(LayerText(trie, chunks, documents, mentions))
+        layers.append(LayerText.open(tmp_path / name))
     rows = overlay([pa.chunked_array([["a", "b"]]), pa.chunked_array([["c"]])])
     terms, chunks, _ = join_text(layers, rows, rows)
     assert terms.stemmers == ["english", "german", "spanish"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sag_retrieval.core.errors import ModelUnavailable
-from sag_retrieval.release.knowledge_graph import MentionLinks, _built, graph_of, open_graph, write_graph
+from sag_retrieval.release.knowledge_graph import _built, graph_of, open_graph, write_graph
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Allowed, Query
 from sag_retrieval.search.methods.hybrid import HybridOptions, hybrid_method
@@ -134,7 +134,7 @@ def test_a_release_without_triples_is_searched_by_text(tmp_path):
 
 
 def test_a_written_graph_is_mapped_and_gives_the_same(index, tmp_path):
-    write_graph(tmp_path / "arrays" / "graph", index.rows, MentionLinks.of_index(index))
+    write_graph(tmp_path / "arrays" / "graph", index.rows, index.arrays)
     known, opened = graph_of(index), open_graph(tmp_path / "arrays" / "graph")
 
     for question in ("Who founded what Acme owns?", "光澜公司的创建者出生于哪里？"):
@@ -146,7 +146,7 @@ def test_a_written_graph_is_mapped_and_gives_the_same(index, tmp_path):
 
 def test_a_search_maps_the_graph_of_its_release(tmp_path):
     index = build_index(tmp_path / "arrays")
-    write_graph(tmp_path / "arrays" / "graph", index.rows, MentionLinks.of_index(index))
+    write_graph(tmp_path / "arrays" / "graph", index.rows, index.arrays)
 
     think_on_graph_method(home=tmp_path)(index, Query("What does Acme own?"))
 

@@ -191,9 +191,9 @@ def outcome(run: Run, release: Release, mode: str, question: Question) -> dict[s
         [question],
         mode=mode,
     ).outcomes[0]
-    usage = scored.answer.usage
+    usage = scored.found.usage
     if mode != "fast" and not usage.input_tokens + usage.output_tokens:  # calls that failed count as calls
-        print(f"{question.id}: {'; '.join(scored.answer.notes)}", file=sys.stderr)
+        print(f"{question.id}: {'; '.join(scored.found.notes)}", file=sys.stderr)
         return None
     row, scores = scored.to_dict(), dict(scored.scores)
     if run.judge and question.answers:

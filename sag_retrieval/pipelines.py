@@ -9,13 +9,13 @@ import pyarrow as pa
 import yaml
 
 from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
-from sag_retrieval.core.options import build_options, check_options
+from sag_retrieval.core.options import build_options
 from sag_retrieval.core.public import public
-from sag_retrieval.core.yaml_file import YamlKind, at_line, line_of, pairs, read_yaml
-from sag_retrieval.evaluation.answers import ANSWER_SCORES, RECORD_SCORES, ScoredOutcomes
+from sag_retrieval.core.yaml_file import YamlKind, at_line, line_of, pairs, read_yaml, value_of
+from sag_retrieval.evaluation.answers import ANSWER_SCORES, RECORD_SCORES
 from sag_retrieval.evaluation.metrics import distinct, recall_scores
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.evaluation.runner import KS
+from sag_retrieval.evaluation.runner import KS, ScoredOutcome, ScoredOutcomes
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, SummaryRefiner
 from sag_retrieval.rag.rerank import (
@@ -26,7 +26,7 @@ from sag_retrieval.rag.rerank import (
     SourceDocument,
 )
 from sag_retrieval.rag.retrieve import AskRetriever, ContextUnder, MethodRetriever, Searcher
-from sag_retrieval.rag.stages import BEST, Clock, Pipeline, RAGData, Stage, items_of
+from sag_retrieval.rag.stages import BEST, Clock, Pipeline, RAGData, Stage, items_of, metadata_of
 
 MEASURES: Final = ("recall", *RECORD_SCORES)
 """Names of measures: recall of gold documents, then those of the records themselves."""
@@ -41,7 +41,7 @@ class Measures(Stage):
 
     def __post_init__(self) -> None:
         """Refuse a measure that there is not."""
-        check_options(self)
+        super().__post_init__()
         unknown = next((name for name in self.measures if name not in MEASURES), None)
         if unknown is not None:
             raise SettingsError(
@@ -133,8 +133,6 @@ MAIN_OPTION: Final[Mapping[str, str]] = {
 
 FINDS: Final = ("retrieve", "ask")
 """Stages that find documents; the others need one of them ahead."""
-_ASKS_MODEL: Final = ("ask", "rerank_model", "refine_model", "generate")
-"""Stages that use a language model if there is one."""
 
 
 STAGES: Final = tuple(each.name for each in fields(PipelineStages))
@@ -142,7 +140,6 @@ STAGES: Final = tuple(each.name for each in fields(PipelineStages))
 _MOST_STAGES = 100
 _LISTED: Final = "`sag settings --options pipeline` lists stages and options"
 _PIPELINE: Final = YamlKind("pipeline", "a list of a few stages", 100_000, yaml.SafeLoader)
-_DATES: Final = "tag:yaml.org,2002:timestamp"
 
 
 @public
@@ -166,7 +163,7 @@ class PipelineFile:
     @property
     def uses_model(self) -> bool:
         """Whether a stage asks the language model, if there is one."""
-        return any(entry.name in _ASKS_MODEL for entry in self.entries)
+        return any(hasattr(stage, "chat") for stage in _stages(self, Resources()))
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -247,24 +244,9 @@ def _entry(path: str, node: yaml.Node) -> StageEntry:
         raise SettingsError(
             f"{at_line(path, line_of(node))}: there is no stage {shown(name)}{nearest(name, STAGES)}; {_LISTED}"
         )
-    value = _value(path, given) if given is not None else None
+    value = value_of(path, given, _PIPELINE) if given is not None else None
     options = value if isinstance(value, dict) else {} if value is None else {MAIN_OPTION[name]: value}
     return StageEntry(name, options, line_of(node))
-
-
-def _value(path: str, node: yaml.Node) -> Any:  # noqa: ANN401  any JSON
-    """The value of a node as JSON has it: a date stays text."""
-    if isinstance(node, yaml.MappingNode):
-        return {name: _value(path, inner) for name, inner in pairs(path, node)}
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(path, inner) for inner in node.value]
-    if node.tag == _DATES:
-        return node.value
-    try:
-        return yaml.SafeLoader("").construct_object(node)
-    except (yaml.YAMLError, ValueError) as error:
-        problem = getattr(error, "problem", None) or str(error)
-        raise SettingsError(f"{at_line(path, line_of(node))}: {shown(node.value)} cannot be read: {problem}") from None
 
 
 def _check_order(path: str, entries: tuple[StageEntry, ...]) -> None:
@@ -280,32 +262,10 @@ _NEEDS_REFERENCES = {*ANSWER_SCORES, "retrieval_recall"}
 
 
 @dataclass(frozen=True, slots=True)
-class RecordOutcome:
-    """The record that a pipeline left for a question, and its scores."""
-
-    question: Question
-    record: RAGData
-    scores: dict[str, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """One line of `per_question`."""
-        return {
-            "id": self.question.id,
-            "question": self.question.question,
-            "answers": list(self.question.answers),
-            "gold_documents": list(self.question.gold_documents),
-            "documents": documents_of(self.record),
-            "generated": self.record.get("generated"),
-            "scores": self.scores,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineEvaluation(ScoredOutcomes[RecordOutcome]):
-    """A pipeline's record for every question. A mean is over the questions that have the score."""
+class PipelineEvaluation(ScoredOutcomes):
+    """A pipeline's record for every question."""
 
     pipeline: str
-    outcomes: tuple[RecordOutcome, ...]
 
     def __repr__(self) -> str:
         return f"PipelineEvaluation({self.pipeline}, {len(self.outcomes)} questions)"
@@ -351,15 +311,20 @@ def evaluate_pipeline(
     for question in questions:
         given = RAGData(query=question.question, references=list(question.answers))
         record = run(given | {"question": {"id": question.id, "references": list(question.answers)}})
-        outcomes.append(RecordOutcome(question, record, _scores(record, question, measures, cuts)))
+        told = {
+            "gold_documents": list(question.gold_documents),
+            "documents": documents_of(record),
+            "generated": record.get("generated"),
+        }
+        outcomes.append(ScoredOutcome(question, told, _scores(record, question, measures, cuts), record))
     if not outcomes:
         raise QueryError("there is no question to evaluate")
-    return PipelineEvaluation(name, tuple(outcomes))
+    return PipelineEvaluation(tuple(outcomes), name)
 
 
 def documents_of(record: RAGData) -> list[str]:
     """Ids of the documents that the record holds last, each once, best first."""
-    found = [(item.get("metadata") or {}).get("document_id") for item in items_of(record, BEST)]
+    found = [metadata_of(item).get("document_id") for item in items_of(record, BEST)]
     return distinct(str(document) for document in found if document is not None)
 
 

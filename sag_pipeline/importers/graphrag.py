@@ -1,7 +1,6 @@
 """GraphRAG's Parquet output as documents: descriptions of entities and relationships become events."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, SourceRow, listed, read_rows
@@ -39,7 +38,7 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
         for row in tables["entities"]
         if (written := str(row.get("type") or UNTYPED))
     }
-    events: dict[str, _Events] = {row["id"]: _Events() for row in tables["documents"]}
+    events: dict[str, dict[str, GivenEvent]] = {row["id"]: {} for row in tables["documents"]}
     for row in tables["entities"]:
         _add(events, units, row, _described(row, [row["title"]], types))
     for row in tables["relationships"]:
@@ -47,9 +46,7 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
     for row in tables["documents"]:
         title = str(row.get("title") or row["id"])
         text = str(row.get("text") or row.get("raw_content") or "").lstrip("\ufeff")
-        yield GivenDocument(
-            title, title, text, tuple(events[row["id"]].by_content.values()), {"graphrag_id": row["id"]}
-        )
+        yield GivenDocument(title, title, text, tuple(events[row["id"]].values()), {"graphrag_id": row["id"]})
 
 
 _NAMED = {
@@ -81,11 +78,6 @@ def _file(folder: Path, table: str) -> Path:
     return chosen[0]
 
 
-@dataclass(slots=True)
-class _Events:
-    by_content: dict[str, GivenEvent] = field(default_factory=dict)
-
-
 def _documents_of(unit: SourceRow) -> list[str]:
     found = unit.get("document_ids")
     return _texts(found if found is not None else [unit.get("document_id")])
@@ -96,13 +88,17 @@ def _texts(value: object) -> list[str]:
 
 
 def _add(
-    events: Mapping[str, _Events], units: Mapping[str, Sequence[str]], row: SourceRow, made: Sequence[GivenEvent]
+    events: Mapping[str, dict[str, GivenEvent]],
+    units: Mapping[str, Sequence[str]],
+    row: SourceRow,
+    made: Sequence[GivenEvent],
 ) -> None:
+    """Add events to the documents of a row's text units, each statement once."""
     owners = dict.fromkeys(owner for unit in _texts(row.get("text_unit_ids")) for owner in units.get(unit, ()))
     for owner in owners:
         for event in made:
             if owner in events:
-                events[owner].by_content.setdefault(event.content, event)
+                events[owner].setdefault(event.content, event)
 
 
 def _described(row: SourceRow, names: Sequence[str], types: Mapping[str, str]) -> list[GivenEvent]:

@@ -1,17 +1,17 @@
-"""The commands that query a release: search, retrieve, ask, evaluate; the latter two also by a file of a pipeline."""
+"""The commands that query a release: search, ask, evaluate; the latter two also by a file of a pipeline."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Literal
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
 from rich.markup import escape
-from rich.table import Table
 
 from sag_retrieval.cli.choices import (
     METHOD_NAMES,
@@ -20,7 +20,6 @@ from sag_retrieval.cli.choices import (
     WrongCall,
     checked_call,
     of_release,
-    where_of,
     with_budgets,
     with_query,
     with_set,
@@ -34,14 +33,13 @@ from sag_retrieval.cli.printing import (
     print_below,
     print_json,
     show_answer,
-    show_answers,
     show_evaluation,
     show_progress,
     show_result,
+    show_scores,
     show_steps,
 )
 from sag_retrieval.core.errors import QueryError, RecordError, SourceError
-from sag_retrieval.core.options import build_options, parse_settings
 from sag_retrieval.notebook import snippet
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
     from sag_retrieval.ask.answer import Answer
     from sag_retrieval.ask.options import Mode
     from sag_retrieval.evaluation.questions import Question
-    from sag_retrieval.pipelines import PipelineEvaluation, PipelineFile
+    from sag_retrieval.pipelines import PipelineFile
     from sag_retrieval.search.result import SearchResult
 
 _STAGES: Final = ("retrieval", "reranking", "refining")
@@ -62,6 +60,27 @@ _with_pipeline = click.option(
     metavar="FILE",
     help="Run the stages of a YAML file, which says how to search and answer; see `sag settings --options pipeline`.",
 )
+
+
+_with_messages = click.option(
+    "--messages",
+    type=click.File(encoding="utf-8"),
+    help='With `--method tiers`: a conversation, a JSON list of {"role", "content"}; `-` reads standard input.',
+)
+_with_explain = click.option("--explain", is_flag=True, help="Also show how each hit was found.")
+_WITH_MESSAGES: Final = {
+    "query",
+    "messages",
+    "method",
+    "pairs",
+    "sql",
+    "conditions",
+    "release_id",
+    "explain",
+    "is_json",
+}
+"""Parameters that mean something beside `--messages`."""
+_NO_QUERY: Final = "give QUERY, or a conversation with --messages"
 
 
 def _ask_by_pipeline(path: str, query: str, *, release_id: str | None, is_json: bool) -> None:
@@ -87,34 +106,23 @@ def _evaluate_by_pipeline(
     with open_release(release=release_id) as release:
         run = partial(release.run, pipeline)
         found = evaluate_pipeline(run, asked, measures=pipeline.measures, ks=ks, name=path)
-    print_json(found.to_dict()) if is_json else _show_measures(Terminal(), found)
+    print_json(found.to_dict()) if is_json else show_scores(Terminal(), found, path)
 
 
 def _show_record(console: Terminal, record: Mapping[str, Any]) -> None:
     """What was generated, the best documents, and how many documents each stage left in how many seconds."""
-    from sag_retrieval.rag import items_of  # noqa: PLC0415
+    from sag_retrieval.rag.stages import items_of, metadata_of  # noqa: PLC0415
 
     if "generated" in record:
         console.print(escape(str(record["generated"])), highlight=False)
     for number, item in enumerate(items_of(record)[:_SHOWN], start=1):
-        metadata = item.get("metadata") or {}
+        metadata = metadata_of(item)
         place = f"{metadata.get('document_id', '')} {metadata.get('start', '')}–{metadata.get('end', '')}".strip(" –")
         console.print(f"  [bold]\\[{number}][/bold] [dim]{escape(place)}[/dim]", highlight=False)
         console.print(f"      {escape(snippet(item['text']))}", highlight=False)
     counts = [f"{stage} {len(record[f'{stage}_docs'])}" for stage in _STAGES if f"{stage}_docs" in record]
     seconds = sum(float(record.get(f"{stage}_time", 0.0)) for stage in (*_STAGES, "generation"))
     console.print(f"[dim]{', '.join(counts)} documents in {seconds * 1000:.0f} ms[/dim]", highlight=False)
-
-
-def _show_measures(console: Terminal, found: "PipelineEvaluation") -> None:
-    """One row per score: its mean, the 95 % interval, and the number of questions that have it."""
-    table = Table("measure", "mean", "95 % interval", "questions", box=None)
-    counts = found.to_dict()["counts"]
-    for name in found.names:
-        score = found.score(name)
-        table.add_row(name, f"{score.mean:.4f}", f"{score.low:.4f} to {score.high:.4f}", str(counts[name]))
-    console.print(table)
-    console.print(f"[dim]{len(found.outcomes)} questions by {escape(found.pipeline)}[/dim]", highlight=False)
 
 
 def _pipeline(path: str) -> "PipelineFile":
@@ -126,33 +134,50 @@ def _pipeline(path: str) -> "PipelineFile":
     """
     from sag_retrieval.pipelines import load_pipeline  # noqa: PLC0415
 
-    context = click.get_current_context()
-    besides = [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name not in _WITH_PIPELINE
-        and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-    ]
+    besides = _given_besides(_WITH_PIPELINE)
     if besides:
         raise WrongCall(f"{path} says how to search and answer; write {', '.join(besides)} into it, or leave it out")
     with checked_call():
         return load_pipeline(path)
 
 
+def _given_besides(known: AbstractSet[str]) -> list[str]:
+    """The options of this call that are none of the known parameters."""
+    context = click.get_current_context()
+    return [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in known
+        and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    ]
+
+
 @click.command()
-@click.argument("query")
+@click.argument("query", required=False)
 @with_query("METHOD")
 @click.option("--top-k", type=click.IntRange(1, 1000), default=10, show_default=True, help="Largest number of hits.")
 @click.option(
     "--min-score", type=click.FloatRange(0, 1), default=0, help="Leave out hits that are less likely to answer."
 )
-@click.option("--explain", is_flag=True, help="Also show how each hit was found.")
+@_with_explain
 @click.option("--rerank", metavar="NAME", help="Reorder the best 30 by a cross-encoder, such as fastembed:NAME.")
+@_with_messages
 @as_json
 def search(  # noqa: PLR0913  one argument per option
-    *, query: str, given: AskedQuery, top_k: int, min_score: float, explain: bool, rerank: str | None, is_json: bool
+    *,
+    query: str | None,
+    given: AskedQuery,
+    top_k: int,
+    min_score: float,
+    explain: bool,
+    rerank: str | None,
+    messages: IO[str] | None,
+    is_json: bool,
 ) -> None:
     """Find the passages that answer QUERY.
+
+    With `--messages` categories, events and documents are found in turn, until they suffice, for the end of a
+    conversation; QUERY is its next question.
 
     \b
     sag search "Who supplies the sensors of the Heron buoy?"
@@ -160,9 +185,16 @@ def search(  # noqa: PLR0913  one argument per option
     sag search "fines" --sql "SELECT document_id FROM documents WHERE language = 'en'"
     sag search "fines" --where language=en --where date__gte=2020
     sag search "fines" --set hops=2 --segments balanced --set segments.max_length=5
+    sag search "Where is its factory?" --method tiers --messages talk.json
     """
     from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
 
+    if messages is not None:
+        _check_conversation(given.method)
+        _search_tiers(query, messages, given, explain=explain, is_json=is_json)
+        return
+    if query is None:
+        raise click.UsageError(_NO_QUERY)
     given = replace(given, pairs=(*given.pairs, f"rerank={rerank}")) if rerank else given
     restriction = given.restriction()
     options, joined = given.search_settings()
@@ -182,6 +214,20 @@ def search(  # noqa: PLR0913  one argument per option
         print_json(result.to_dict())
     else:
         show_result(Terminal(), result, explain=explain, is_restricted=bool(given.sql or given.conditions))
+
+
+def _check_conversation(method: str) -> None:
+    """Refuse what a conversation cannot be searched with.
+
+    Raises:
+        WrongCall: If the method is not `tiers`, or an option is given that it does not have.
+
+    """
+    if method != "tiers":
+        raise WrongCall(f"--messages is for --method tiers, not for {method}; add --method tiers")
+    besides = _given_besides(_WITH_MESSAGES)
+    if besides:
+        raise WrongCall(f"a conversation is searched without {', '.join(besides)}; leave it out")
 
 
 class _AskCommand(click.Command):
@@ -268,7 +314,6 @@ def evaluate(  # noqa: PLR0913  one argument per option
     With `--answers`, `--set` takes the options of `sag ask`; options of its searches are named `search.NAME`. Keys,
     segments and budgets are options of answers.
     """
-    from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
     from sag_retrieval.evaluation.questions import locate_evidence, read_questions  # noqa: PLC0415
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
@@ -278,10 +323,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     cuts, restriction = _cuts(ks), given.restriction()
     asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
     if mode is not None:
-        named = {"mode": mode, **restriction, **given.ask_arguments()}
-        with _opened_for(asked, questions, given.release_id) as release:
-            scored = evaluate_answers(_answering(release, given.keys, named), asked, ks=cuts, mode=mode)
-        print_json(scored.to_dict()) if is_json else show_answers(Terminal(), scored)
+        _evaluate_answers(asked, questions, mode, given, cuts, is_json=is_json)
         return
     chosen, joined = given.search_settings()
     if given.budgets or given.keys or joined is not None:
@@ -299,6 +341,20 @@ def evaluate(  # noqa: PLR0913  one argument per option
         print_json(found.to_dict() | difference)
     else:
         show_evaluation(Terminal(), found, other, explain=explain)
+
+
+def _evaluate_answers(
+    asked: "Sequence[Question]", path: Path, mode: "Mode", given: AskedQuery, ks: Sequence[int], *, is_json: bool
+) -> None:
+    """Print the scores of the answers of a mode, and what it asked a model."""
+    from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
+
+    named = {"mode": mode, **given.restriction(), **given.ask_arguments()}
+    with _opened_for(asked, path, given.release_id) as release:
+        scored = evaluate_answers(_answering(release, given.keys, named), asked, ks=ks, mode=mode)
+    told = scored.to_dict()
+    each = f"{told['calls_per_question']:.1f} calls and {told['tokens_per_question']:,.0f} tokens each"
+    print_json(told) if is_json else show_scores(Terminal(), scored, f"{mode}, {each}")
 
 
 @contextmanager
@@ -348,61 +404,57 @@ def _cuts(ks: str) -> list[int]:
 _TIERS = {"category": "Categories", "item": "Events", "resource": "Documents"}
 
 
-@click.command()
+def _search_tiers(
+    query: str | None, messages: IO[str] | None, given: AskedQuery, *, explain: bool, is_json: bool
+) -> None:
+    """Print the categories, events and documents found for the end of a conversation, whose next question is `query`.
+
+    Raises:
+        UsageError: If there is neither.
+
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415
+    from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
+
+    if query is None and messages is None:
+        raise click.UsageError(_NO_QUERY)
+    restriction, (options, _) = given.restriction(), given.search_settings()
+    turns = [*(_turns(messages) if messages else []), *([query] if query is not None else [])]
+    with open_release(release=given.release_id) as release:
+        found = release.retrieve(turns, **restriction, options=options)
+    if found.method != (options or TiersOptions()).method:
+        complain("no language model is set, vectors chose the rows; SAG_CHAT_MODEL names one", kind="Warning")
+    print_json(found.to_dict()) if is_json else _show_tiers(Terminal(), found, explain=explain)
+
+
+@click.command(hidden=True)
 @click.argument("query", required=False)
-@click.option(
-    "--messages",
-    type=click.File(encoding="utf-8"),
-    help='The conversation, a JSON list of {"role", "content"}; `-` reads it from standard input.',
-)
-@click.option("--method", type=click.Choice(["rag", "llm"]), help="Who chooses rows: vectors, or the language model.")
-@click.option(
-    "--categories", metavar="SOURCE", help="`communities`, or `key:TYPE` for one category per key, as key:person."
-)
+@_with_messages
+@click.option("--method", type=click.Choice(["rag", "llm"]), help="The same as --set method=…")
+@click.option("--categories", metavar="SOURCE", help="The same as --set categories=…")
 @with_sql
 @with_where
 @with_set("tiers")
 @of_release
-@click.option("--explain", is_flag=True, help="Also show each step: its query, what it found or decided.")
+@_with_explain
 @as_json
 def retrieve(  # noqa: PLR0913  one argument per option
     *,
     query: str | None,
     messages: IO[str] | None,
-    method: Literal["rag", "llm"] | None,
+    method: str | None,
     categories: str | None,
-    sql: str | None,
-    conditions: tuple[str, ...],
     pairs: tuple[str, ...],
-    release_id: str | None,
     explain: bool,
     is_json: bool,
+    **given: Any,  # noqa: ANN401  as of `AskedQuery`
 ) -> None:
-    """Find categories, events and documents in turn, until they suffice, for QUERY or the end of a conversation.
-
-    With both, QUERY is the next question of the conversation.
-
-    \b
-    sag retrieve "Who supplies the sensors of the Heron buoy?"
-    sag retrieve "它由哪家公司制造？" --messages talk.json
-    sag retrieve "fines" --categories key:organisation --where date__gte=2020
-    sag retrieve "fines" --set item.top_k=20 --set resource.enabled=false --explain
-    """
-    from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
-    from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
-
-    if query is None and messages is None:
-        raise click.UsageError("give QUERY, or a conversation with --messages")
-    where = where_of(conditions)
-    named = {"categories": categories} if categories else {}
-    with checked_call():
-        options = build_options(TiersOptions, {**parse_settings(pairs, "tiers"), **named}, what="tiers")
-    turns = [*(_turns(messages) if messages else []), *([query] if query is not None else [])]
-    with open_release(release=release_id) as release:
-        found = release.retrieve(turns, sql=sql, where=where, method=method, options=options)
-    if method == "llm" and found.method != method:
-        complain("no language model is set, vectors chose the rows; SAG_CHAT_MODEL names one", kind="Warning")
-    print_json(found.to_dict()) if is_json else _show(Terminal(), found, explain=explain)
+    """Do what `sag search --method tiers --messages FILE` does; goes with the next version."""
+    complain("`sag retrieve` is now `sag search --method tiers --messages FILE`", kind="Warning")
+    named = {"method": method, "categories": categories}
+    pairs = (*pairs, *(f"{name}={value}" for name, value in named.items() if value))
+    asked = AskedQuery(method="tiers", pairs=pairs, keys=(), segments=None, **given)
+    _search_tiers(query, messages, asked, explain=explain, is_json=is_json)
 
 
 def _turns(messages: IO[str]) -> list[Any]:
@@ -423,7 +475,7 @@ def _turns(messages: IO[str]) -> list[Any]:
     return found
 
 
-def _show(console: Terminal, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a TiersResult
+def _show_tiers(console: Terminal, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a TiersResult
     """The rows by tier; with `explain` the steps that found them."""
     if found.rewritten_query != found.query:
         console.print(f"[dim]searched as[/dim] {escape(found.rewritten_query)}", highlight=False)

@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import wraps
 from pkgutil import resolve_name
 from typing import Any, Final
 
 import click
 
-from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
+from sag_retrieval.core.errors import QueryError, SettingsError, shown
 from sag_retrieval.core.options import build_options, parse_settings
 
 
@@ -203,7 +204,9 @@ def default_options(name: str) -> Any:  # noqa: ANN401  each has its own class
 
     """
     if name not in option_names():
-        raise SettingsError(f"options of {shown(name)} are not known{nearest(name, option_names())}")
+        near = get_close_matches(name, option_names(), 1)
+        meant = f"the nearest is {near[0]!r}; " if near else ""
+        raise SettingsError(f"{shown(name)} has no options; {meant}known are {', '.join(option_names())}")
     return resolve_name(OPERATIONS[name])() if name in OPERATIONS else _methods()[name].defaults
 
 

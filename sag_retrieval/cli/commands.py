@@ -1,7 +1,6 @@
 """The commands about settings, the schema, reports and releases; and the list of all commands of retrieval."""
 
 from dataclasses import asdict
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +31,7 @@ from sag_retrieval.cli.printing import (
     show_releases,
     show_settings,
 )
-from sag_retrieval.core.errors import ReleaseError, SettingsError, shown
+from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
 
 
@@ -143,11 +142,8 @@ def settings(*, name: str | None, is_json: bool) -> None:
 
 
 def _options(name: str, *, is_json: bool) -> None:
-    if name not in option_names():
-        near = get_close_matches(name, option_names(), 1)
-        meant = f"the nearest is {near[0]!r}; " if near else ""
-        raise click.BadParameter(f"{shown(name)} has no options; {meant}known are {', '.join(option_names())}")
-    usual = default_options(name)
+    with checked_call():
+        usual = default_options(name)
     rows = describe_options(usual) if usual is not None else []
     print_json(rows) if is_json else show_options(Terminal(), name, rows, weakness(name))
 

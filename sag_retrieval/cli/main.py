@@ -35,7 +35,6 @@ class _Group(click.Group):
         "schema",
         "search",
         "ask",
-        "retrieve",
         "report",
         "open",
         "evaluate",

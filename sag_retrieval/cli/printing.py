@@ -7,6 +7,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.bar import Bar
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.segment import Segment
@@ -17,13 +18,14 @@ from sag_retrieval.language.words import ascii_where_hidden, printable
 from sag_retrieval.notebook import key_text, shown_keys, snippet
 
 if TYPE_CHECKING:
-    from sag_retrieval.evaluation.runner import Evaluation, Interval
+    from sag_retrieval.evaluation.runner import Evaluation, Interval, ScoredOutcomes
 
 _SHOWN_KEYS = 8
 _SHOWN_ROWS = 3
 _SHOWN_TITLE = 40
 _NARROWEST = 20
 """Columns that a paragraph has at least."""
+_BAR_CELLS = 20
 
 as_json = click.option("--json", "is_json", is_flag=True, help="Print JSON instead of a table.")
 
@@ -261,13 +263,14 @@ def _percent(interval: "Interval") -> str:
     return f"{100 * interval.mean:.1f} \\[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
-def show_answers(console: Console, scored: Any) -> None:  # noqa: ANN401  scores of answers
-    """One row per measure of the answers of a mode."""
-    table = Table("measure", "value", box=None)
-    for name, value in scored.to_dict().items():
-        if isinstance(value, (int, float, str)):
-            table.add_row(escape(name), f"{value:.4f}" if isinstance(value, float) else escape(str(value)))
+def show_scores(console: Console, found: "ScoredOutcomes", by: str) -> None:
+    """One row per score: its mean, the 95 % interval, and the number of questions that have it."""
+    table = Table("measure", "mean", "95 % interval", "questions", box=None)
+    for name in found.names:
+        score, count = found.score(name), sum(name in outcome.scores for outcome in found.outcomes)
+        table.add_row(name, f"{score.mean:.4f}", f"{score.low:.4f} to {score.high:.4f}", str(count))
     console.print(table)
+    console.print(f"[dim]{len(found.outcomes)} questions by {escape(by)}[/dim]", highlight=False)
 
 
 def show_releases(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -296,21 +299,12 @@ def _show_measurements(console: Console, rows: Sequence[Mapping[str, Any]]) -> N
         return
     table = Table("questions.jsonl", "created", "questions", "recall@5", "", "answer rate", "", "", box=None)
     for each in sorted(found.values(), key=lambda one: one["created_at"]):
-        bars = (part for name in ("recall", "answer_rate") for part in _bar(each.get(name)))
+        shares = [each.get(name) for name in ("recall", "answer_rate")]
+        bars = (part for share in shares for part in (Bar(1, 0, share or 0, width=_BAR_CELLS), _share(share)))
         refused = "" if each.get("passed", True) else "[yellow]refused[/yellow]"
         table.add_row(escape(each["release"]), escape(each["created_at"]), str(each["questions"]), *bars, refused)
     console.print(table)
 
 
-def _bar(share: float | None) -> tuple[str, str]:
-    """A share as a bar and as a number."""
-    if share is None:
-        return "", ""
-    eighths = round(share * _BAR_CELLS * len(_PART_CELLS))
-    whole, rest = divmod(eighths, len(_PART_CELLS))
-    return ("█" * whole + (_PART_CELLS[rest] if rest else "")).ljust(_BAR_CELLS, "·"), f"{share:.3f}"
-
-
-_BAR_CELLS = 20
-_PART_CELLS = " ▏▎▍▌▋▊▉"
-"""A cell filled by none to seven eighths."""
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{share:.3f}"

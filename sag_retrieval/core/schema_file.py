@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.key_schema import KeySchema, KeyType
-from sag_retrieval.core.yaml_file import YamlKind, pairs, read_yaml
+from sag_retrieval.core.yaml_file import YamlKind, read_yaml, value_of
 
 SCHEMA_FILE: Final = "schema.yaml"
 """Name of the file in a home."""
@@ -49,7 +49,7 @@ def load_schema(path: Path | str) -> KeySchema:
 
     """
     place, root = str(path), read_yaml(path, _SCHEMA)
-    return _parsed(_plain(place, root) if root else None, place, root)
+    return _parsed(value_of(place, root, _SCHEMA) if root else None, place, root)
 
 
 def read_schema(given: Mapping[str, Any] | KeySchema) -> KeySchema:
@@ -65,15 +65,6 @@ def read_schema(given: Mapping[str, Any] | KeySchema) -> KeySchema:
 
     """
     return given if isinstance(given, KeySchema) else _parsed(given, "schema", None)
-
-
-def _plain(place: str, node: yaml.Node) -> Any:  # noqa: ANN401  any YAML
-    """The value of a node with every scalar as text: an allowed value `no` stays one."""
-    if isinstance(node, yaml.ScalarNode):
-        return node.value
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(place, inner) for inner in node.value]
-    return {name: _plain(place, value) for name, value in pairs(place, node)}
 
 
 def _parsed(given: Any, place: str, root: yaml.Node | None) -> KeySchema:  # noqa: ANN401  any YAML

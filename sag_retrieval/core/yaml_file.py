@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
 from sag_retrieval.core.errors import SettingsError, shown
 
+_DATES: Final = "tag:yaml.org,2002:timestamp"
 _DEEPEST: Final = 20
 """Levels; no file of ours needs half of them, and the reader of PyYAML calls itself once a level."""
 
@@ -66,6 +67,26 @@ def pairs(path: Path | str, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.
             raise SettingsError(f"{at_line(path, line_of(key))}: {shown(key.value)} is given twice; give it once")
         seen.add(key.value)
         yield key.value, value
+
+
+def value_of(path: Path | str, node: yaml.Node, kind: YamlKind) -> Any:  # noqa: ANN401  any JSON
+    """The value of a node as JSON has it; a date stays text.
+
+    Raises:
+        SettingsError: If a name is given twice, or a scalar cannot be read.
+
+    """
+    if isinstance(node, yaml.MappingNode):
+        return {name: value_of(path, inner, kind) for name, inner in pairs(path, node)}
+    if isinstance(node, yaml.SequenceNode):
+        return [value_of(path, inner, kind) for inner in node.value]
+    if node.tag == _DATES:
+        return node.value
+    try:
+        return kind.loader("").construct_object(node)
+    except (yaml.YAMLError, ValueError) as error:
+        problem = getattr(error, "problem", None) or str(error)
+        raise SettingsError(f"{at_line(path, line_of(node))}: {shown(node.value)} cannot be read: {problem}") from None
 
 
 def line_of(node: yaml.Node | None) -> int:

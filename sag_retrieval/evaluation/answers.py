@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +12,9 @@ from scipy.sparse import issparse
 from sag_retrieval.ask.answer import Answer
 from sag_retrieval.ask.cited import without_markers
 from sag_retrieval.core.errors import QueryError, SettingsError
-from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.evaluation.runner import KS, Interval, bootstrap
+from sag_retrieval.evaluation.runner import KS, ScoredOutcome, ScoredOutcomes
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.rag.stages import RAGData, check_record, docs_of, references_of
 
@@ -155,82 +154,11 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-class ScoredOutcome(Protocol):
-    """A question's outcome with its scores."""
-
-    @property
-    def scores(self) -> Mapping[str, float]:
-        """Those that the question has, by name."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """One line of `per_question`."""
-        ...
-
-
-OutcomeT = TypeVar("OutcomeT", bound=ScoredOutcome)
-
-
-class ScoredOutcomes(Convertible, Generic[OutcomeT]):
-    """Scores of every question. A mean is over the questions that have the score."""
-
-    __slots__ = ()
-    outcomes: tuple[OutcomeT, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every score that a question has, in the order of the measures."""
-        return tuple(dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores))
-
-    def score(self, name: str) -> Interval:
-        """Mean of a score with its interval."""
-        return bootstrap([o.scores[name] for o in self.outcomes if name in o.scores])
-
-    def _means(self) -> dict[str, Any]:
-        """Each mean by the name of its score, and the intervals of all."""
-        scores = {name: self.score(name) for name in self.names}
-        means: dict[str, Any] = {name: interval.mean for name, interval in scores.items()}
-        return means | {"intervals": {name: [interval.low, interval.high] for name, interval in scores.items()}}
-
-    def _table(self, kinds: Mapping[str, pa.DataType]) -> pa.Table:
-        """One row for each question: some values of its outcome, and each score as a column."""
-        rows = [
-            outcome.to_dict() | {name: outcome.scores.get(name) for name in self.names} for outcome in self.outcomes
-        ]
-        return pa.Table.from_pylist(rows, schema=pa.schema({**kinds, **dict.fromkeys(self.names, pa.float64())}))
-
-
 @dataclass(frozen=True, slots=True)
-class AnswerOutcome:
-    """What a mode answered, with its scores where right answers or gold documents are known."""
-
-    question: Question
-    answer: Answer
-    scores: dict[str, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """One line of `per_question`."""
-        return {
-            "id": self.question.id,
-            "question": self.question.question,
-            "answers": list(self.question.answers),
-            "answer": self.answer.text,
-            "is_found": self.answer.is_found,
-            "documents": list(self.answer.documents),
-            "scores": self.scores,
-            "calls": self.answer.usage.calls,
-            "tokens": self.answer.usage.input_tokens + self.answer.usage.output_tokens,
-            "seconds": self.answer.seconds,
-            "notes": list(self.answer.notes),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class AnswersEvaluation(ScoredOutcomes[AnswerOutcome]):
-    """A mode's outcome for every question."""
+class AnswersEvaluation(ScoredOutcomes):
+    """A mode's answer to every question."""
 
     mode: str
-    outcomes: tuple[AnswerOutcome, ...]
 
     def __repr__(self) -> str:
         return f"AnswersEvaluation({self.mode}, {len(self.outcomes)} questions)"
@@ -244,15 +172,15 @@ class AnswersEvaluation(ScoredOutcomes[AnswerOutcome]):
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values, every mean with its interval: what `--answers --json` prints."""
-        usages = [outcome.answer.usage for outcome in self.outcomes]
-        seconds = [outcome.answer.seconds for outcome in self.outcomes]
+        told = [outcome.told for outcome in self.outcomes]
+        seconds = [each["seconds"] for each in told]
         return {
             "mode": self.mode,
             "questions": len(self.outcomes),
             **self._means(),
-            "found": _mean([outcome.answer.is_found for outcome in self.outcomes]),
-            "calls_per_question": _mean([usage.calls for usage in usages]),
-            "tokens_per_question": _mean([usage.input_tokens + usage.output_tokens for usage in usages]),
+            "found": _mean([each["is_found"] for each in told]),
+            "calls_per_question": _mean([each["calls"] for each in told]),
+            "tokens_per_question": _mean([each["tokens"] for each in told]),
             "seconds_per_query": {f"p{p}": float(np.percentile(seconds, p)) for p in (50, 95)},
             "per_question": [outcome.to_dict() for outcome in self.outcomes],
         }
@@ -273,14 +201,14 @@ def evaluate_answers(
     outcomes = tuple(_outcome(question, ask(*_asked(question)), ks) for question in questions)
     if not outcomes:
         raise QueryError("there is no question to evaluate")
-    return AnswersEvaluation(mode or outcomes[0].answer.mode, outcomes)
+    return AnswersEvaluation(outcomes, mode or outcomes[0].found.mode)
 
 
 def _asked(question: Question) -> tuple[Any, ...]:
     return (question.question, question.keys) if question.keys else (question.question,)
 
 
-def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> AnswerOutcome:
+def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> ScoredOutcome:
     scores: dict[str, float] = {}
     if question.answers:
         text = without_markers(answer.text) if answer.is_found else ""
@@ -290,7 +218,16 @@ def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> AnswerOut
         scores["retrieval_recall"] = metrics.best(metrics.context_recall, context, question.answers)
     scores |= metrics.recall_scores(answer.documents, question.gold_documents, ks)
     scores["refused" if question.is_unanswerable else "answered"] = float(answer.is_found != question.is_unanswerable)
-    return AnswerOutcome(question, answer, scores)
+    told = {
+        "answer": answer.text,
+        "is_found": answer.is_found,
+        "documents": list(answer.documents),
+        "calls": answer.usage.calls,
+        "tokens": answer.usage.input_tokens + answer.usage.output_tokens,
+        "seconds": answer.seconds,
+        "notes": list(answer.notes),
+    }
+    return ScoredOutcome(question, told, scores, answer)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -79,13 +78,6 @@ class Question(BaseModel):
         return question
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    number: int
-    question: Question | None = None
-    fault: str = ""
-
-
 def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = None) -> list[Question]:
     """The questions of a file, one JSON object per line; one without `id` gets its line's number.
 
@@ -106,45 +98,47 @@ def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = No
         raise SourceError(f"questions {str(path)!r} cannot be read: {error}") from error
     if len(content) > _LARGEST:
         raise SourceError(f"questions {str(path)!r} have more than {_LARGEST:,} bytes, which is the bound; divide them")
-    lines = [_read(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    checked = list(_with_repeats(lines))
-    faults = [f"line {line.number}: {line.fault}" for line in checked if line.fault]
-    if (faults and on_fault is None) or len(faults) == len(lines):
+    questions, faults = _divided(text)
+    if (faults and on_fault is None) or not questions:
         raise SourceError(f"{path}: {_faults(faults)}")
     if on_fault is not None:
         for fault in faults:
             on_fault(fault)
-    return [line.question for line in checked if line.question is not None]
+    return questions
 
 
-def _read(number: int, line: str) -> _Line:
+def _divided(text: str) -> tuple[list[Question], list[str]]:
+    """The questions of a text, and what is wrong with its other lines."""
+    line_of: dict[str, int] = {}
+    questions, faults = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        read = _read(number, line) if line.strip() else ""
+        if isinstance(read, Question) and read.id in line_of:
+            read = f"id {read.id!r} is that of line {line_of[read.id]}"
+        if isinstance(read, Question):
+            line_of[read.id] = number
+            questions.append(read)
+        elif read:
+            faults.append(f"line {number}: {read}")
+    return questions, faults
+
+
+def _read(number: int, line: str) -> Question | str:
+    """The question of a line, or why it is none."""
     try:
         given = json.loads(line)
     except json.JSONDecodeError as error:
-        return _Line(number, fault=f"not JSON ({error.msg} at character {error.pos})")
+        return f"not JSON ({error.msg} at character {error.pos})"
     except (ValueError, RecursionError) as error:
-        return _Line(number, fault=f"cannot be read ({str(error).partition(';')[0]})")
+        return f"cannot be read ({str(error).partition(';')[0]})"
     if not isinstance(given, dict):
-        return _Line(number, fault=f"expected a JSON object, got {type(given).__name__}")
+        return f"expected a JSON object, got {type(given).__name__}"
     try:
-        question = Question.model_validate({"id": str(number)} | given)
+        return Question.model_validate({"id": str(number)} | given)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        return _Line(number, fault=f"{place}: {first['msg'].removeprefix('Value error, ')}")
-    return _Line(number, question)
-
-
-def _with_repeats(lines: Iterable[_Line]) -> Iterable[_Line]:
-    seen: dict[str, int] = {}
-    for line in lines:
-        if line.question is not None and line.question.id in seen:
-            first = seen[line.question.id]
-            yield _Line(line.number, fault=f"id {line.question.id!r} is that of line {first}")
-        else:
-            if line.question is not None:
-                seen[line.question.id] = line.number
-            yield line
+        return f"{place}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def _faults(faults: list[str]) -> str:

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow as pa
 from sag_retrieval.ask.options import FoundPassage, FoundPassages, SearchFunction
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.public import Convertible
-from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, has_all_at, held_share, holds, recall_at
+from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, held_share, holds, recall_scores
 from sag_retrieval.evaluation.questions import Evidence, Question
 
 SAMPLES = 2000
@@ -25,11 +25,6 @@ class Interval:
     mean: float
     low: float
     high: float
-
-    @property
-    def is_significant(self) -> bool:
-        """Whether zero lies outside."""
-        return self.low > 0 or self.high < 0
 
 
 def bootstrap(values: Sequence[float], *, samples: int = SAMPLES, seed: int = SEED) -> Interval:
@@ -63,6 +58,7 @@ def paired_difference(left: Mapping[str, float], right: Mapping[str, float]) -> 
 Unit = Literal["document", "passage"]
 """What is counted: distinct documents, or passages that hold evidence."""
 
+_RECALL: Final[Mapping[Unit, str]] = {"document": "recall", "passage": "passage_recall"}
 KS = (2, 5, 10)
 CHARACTERS = 3000
 """Returned characters within which evidence sentences are looked for."""
@@ -72,114 +68,130 @@ _MOST_CHUNKS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionOutcome:
-    """The result of a method for one question; the measures are empty without gold documents."""
+class ScoredOutcome:
+    """What a question got, with its scores where right answers or gold documents are known."""
 
     question: Question
-    documents: tuple[str, ...]
-    seconds: float
-    recall: Mapping[int, float] = field(default_factory=dict)
-    passage_recall: Mapping[int, float] = field(default_factory=dict)
-    """Share of the evidence that the first k passages hold; empty without evidence."""
-    all_gold: Mapping[int, float] = field(default_factory=dict)
-    evidence: float | None = None
-    stages: Mapping[str, float] = field(default_factory=dict)
+    told: Mapping[str, Any]
+    """What is printed of it, as plain values."""
+    scores: Mapping[str, float]
+    found: Any = None
+    """The answer of a mode, or the record of a pipeline."""
 
     def to_dict(self) -> dict[str, Any]:
         """One line of `per_question`."""
-        return {
-            "id": self.question.id,
-            "question": self.question.question,
-            "gold_documents": list(self.question.gold_documents),
-            "documents": list(self.documents),
-            "recall": _by_k(self.recall),
-            "all_gold": _by_k(self.all_gold),
-            "seconds": self.seconds,
-            **({"passage_recall": _by_k(self.passage_recall)} if self.passage_recall else {}),
-            **({} if self.evidence is None else {"evidence": self.evidence}),
-            **({"stages": dict(self.stages)} if self.stages else {}),
-        }
+        asked = {name: getattr(self.question, name) for name in ("id", "question")}
+        return asked | {"answers": list(self.question.answers)} | dict(self.told) | {"scores": dict(self.scores)}
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation(Convertible):
-    """A method's outcome for every question. Means are over questions with gold documents."""
+class ScoredOutcomes(Convertible):
+    """Scores of every question. A mean is over the questions that have the score."""
+
+    outcomes: tuple[ScoredOutcome, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every score that a question has, in the order of the measures."""
+        return tuple(dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores))
+
+    def score(self, name: str) -> Interval:
+        """Mean of a score with its interval."""
+        return bootstrap([o.scores[name] for o in self.outcomes if name in o.scores])
+
+    def _means(self) -> dict[str, Any]:
+        """Each mean by the name of its score, and the intervals of all."""
+        scores = {name: self.score(name) for name in self.names}
+        means: dict[str, Any] = {name: interval.mean for name, interval in scores.items()}
+        return means | {"intervals": {name: [interval.low, interval.high] for name, interval in scores.items()}}
+
+    def _table(self, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+        """One row for each question: some values of its outcome, and each score as a column."""
+        rows = [outcome.to_dict() | dict.fromkeys(self.names) | dict(outcome.scores) for outcome in self.outcomes]
+        return pa.Table.from_pylist(rows, schema=pa.schema({**kinds, **dict.fromkeys(self.names, pa.float64())}))
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation(ScoredOutcomes):
+    """What a method found for every question. Means are over questions with gold documents."""
 
     method: str
     ks: tuple[int, ...]
-    outcomes: tuple[QuestionOutcome, ...]
 
     def recall(self, k: int, by: Unit = "document") -> Interval:
         """Mean recall among the first k distinct documents, or of evidence among the first k passages."""
-        return bootstrap(list(self.recall_by_question(k, by).values()))
+        return self.score(f"{_RECALL[by]}@{k}")
 
     def recall_by_question(self, k: int, by: Unit = "document") -> dict[str, float]:
         """Recall of each question that has gold documents, or evidence, by its id."""
-        each = ((o.question.id, o.recall if by == "document" else o.passage_recall) for o in self.outcomes)
-        return {name: recall[k] for name, recall in each if recall}
+        name = f"{_RECALL[by]}@{k}"
+        return {o.question.id: o.scores[name] for o in self.outcomes if name in o.scores}
 
     @property
     def has_passages(self) -> bool:
         """Whether any question has evidence."""
-        return any(o.passage_recall for o in self.outcomes)
+        return "evidence" in self.names
 
     def all_gold(self, k: int) -> Interval:
         """Share of questions with every gold document among the first k."""
-        return bootstrap([o.all_gold[k] for o in self.outcomes if o.all_gold])
+        return self.score(f"all_gold@{k}")
 
     def evidence(self) -> Interval:
         """Mean share of evidence sentences within the first 3,000 returned characters."""
-        return bootstrap([o.evidence for o in self.outcomes if o.evidence is not None])
+        return self.score("evidence")
 
     def stages(self) -> dict[str, float]:
         """For each stage of the search that reports its candidates: mean share of gold documents still among them."""
-        names = dict.fromkeys(name for o in self.outcomes for name in o.stages)
-        return {name: _mean([o.stages[name] for o in self.outcomes if name in o.stages]) for name in names}
+        shares = [o.told["stages"] for o in self.outcomes if "stages" in o.told]
+        names = dict.fromkeys(name for each in shares for name in each)
+        return {name: float(np.mean([each[name] for each in shares if name in each])) for name in names}
 
     def seconds_per_query(self) -> dict[str, float]:
         """Median and 95th percentile."""
-        seconds = [outcome.seconds for outcome in self.outcomes]
+        seconds = [outcome.told["seconds"] for outcome in self.outcomes]
         return {name: float(np.percentile(seconds, p)) for name, p in (("p50", 50), ("p95", 95))}
 
     def __repr__(self) -> str:
         return f"Evaluation({self.method}, {len(self.outcomes)} questions)"
 
     def to_arrow(self) -> pa.Table:
-        """One row for each question: its documents, gold documents and seconds, and `recall@k` and `all_gold@k`."""
-        cuts = {f"{name}@{k}": (name, k) for name in ("recall", "all_gold") for k in self.ks}
-        rows = [
-            {name: told[name] for name in ("id", "question", "gold_documents", "documents", "seconds")}
-            | {column: told[name].get(str(k)) for column, (name, k) in cuts.items()}
-            for told in (outcome.to_dict() for outcome in self.outcomes)
-        ]
+        """One row for each question: its documents, gold documents and seconds, and each score, such as `recall@2`."""
         text, number = pa.string(), pa.float64()
         kinds = {"id": text, "question": text, "gold_documents": pa.list_(text), "documents": pa.list_(text)}
-        return pa.Table.from_pylist(rows, schema=pa.schema(kinds | dict.fromkeys(["seconds", *cuts], number)))
+        cuts = [f"{name}@{k}" for name in ("recall", "all_gold") for k in self.ks]
+        return self._table(kinds | dict.fromkeys(["seconds", *cuts], number))
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values: what `sag evaluate --json` prints."""
-        recall = {k: self.recall(k) for k in self.ks}
-        all_gold = {k: self.all_gold(k) for k in self.ks}
-        evidence: dict[str, Any] = {"evidence": self.evidence().mean} if self.has_passages else {}
-        if self.has_passages:
-            passages = {k: self.recall(k, "passage") for k in self.ks}
-            evidence["passage_recall"] = _by_k({k: interval.mean for k, interval in passages.items()})
+        names = ("recall", "all_gold")
+        scores = {f"{name}@{k}": self.score(f"{name}@{k}") for name in (*names, "passage_recall") for k in self.ks}
+        means = {name: interval.mean for name, interval in scores.items()}
+        bounds = {name: [interval.low, interval.high] for name, interval in scores.items()}
+        passages = {"evidence": self.evidence().mean, "passage_recall": self._by_k("passage_recall", means)}
         stages = self.stages()
         return {
             "method": self.method,
             "questions": len(self.outcomes),
-            "questions_with_gold": sum(1 for o in self.outcomes if o.recall),
-            "recall": _by_k({k: interval.mean for k, interval in recall.items()}),
-            "all_gold": _by_k({k: interval.mean for k, interval in all_gold.items()}),
-            "intervals": {
-                "recall": _by_k({k: [interval.low, interval.high] for k, interval in recall.items()}),
-                "all_gold": _by_k({k: [interval.low, interval.high] for k, interval in all_gold.items()}),
-            },
+            "questions_with_gold": sum(1 for o in self.outcomes if o.question.gold_documents),
+            **{name: self._by_k(name, means) for name in names},
+            "intervals": {name: self._by_k(name, bounds) for name in names},
             "seconds_per_query": self.seconds_per_query(),
-            **evidence,
+            **(passages if self.has_passages else {}),
             **({"stages": stages} if stages else {}),
-            "per_question": [outcome.to_dict() for outcome in self.outcomes],
+            "per_question": [self._line(outcome) for outcome in self.outcomes],
         }
+
+    def _line(self, outcome: ScoredOutcome) -> dict[str, Any]:
+        """One line of `per_question`."""
+        scores = outcome.scores
+        passages = {name: value for name, value in scores.items() if name == "evidence"}
+        if passages:
+            passages["passage_recall"] = self._by_k("passage_recall", scores)
+        cuts = {name: self._by_k(name, scores) for name in ("recall", "all_gold")}
+        return {"id": outcome.question.id, "question": outcome.question.question, **outcome.told} | cuts | passages
+
+    def _by_k(self, name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401  values of any kind
+        return {str(k): values[f"{name}@{k}"] for k in self.ks if f"{name}@{k}" in values}
 
 
 def evaluate(
@@ -213,7 +225,7 @@ def evaluate(
         outcomes = tuple(_with_stages(outcome, explained(outcome.question)) for outcome in outcomes)
     if not outcomes:
         raise QueryError("there is no question to evaluate")
-    return Evaluation(method, wanted, outcomes)
+    return Evaluation(outcomes, method, wanted)
 
 
 def compare(left: Evaluation, right: Evaluation, by: Unit = "document") -> dict[int, Interval]:
@@ -224,7 +236,7 @@ def compare(left: Evaluation, right: Evaluation, by: Unit = "document") -> dict[
 
 def _outcomes(
     search: SearchFunction, questions: Iterable[Question], ks: tuple[int, ...], clock: Callable[[], float]
-) -> Iterator[QuestionOutcome]:
+) -> Iterator[ScoredOutcome]:
     for question in questions:
         started = clock()
         result = search(question.question, question.keys, None, ks[-1] * _CHUNKS_PER_DOCUMENT)
@@ -243,27 +255,21 @@ def _with_enough_documents(
     return result
 
 
-def _outcome(question: Question, result: FoundPassages, ks: tuple[int, ...], seconds: float) -> QuestionOutcome:
-    documents = tuple(distinct(hit.document_id for hit in result.hits)[: ks[-1]])
-    gold, texts = question.gold_documents, [hit.text for hit in result.hits]
-    return QuestionOutcome(
-        question,
-        documents,
-        seconds,
-        recall={k: recall_at(documents, gold, k) for k in ks} if gold else {},
-        all_gold={k: has_all_at(documents, gold, k) for k in ks} if gold else {},
-        passage_recall=_passage_recall(result, question.evidence, ks),
-        evidence=evidence_coverage(texts, [piece.text for piece in question.evidence], CHARACTERS)
-        if question.evidence
-        else None,
-    )
+def _outcome(question: Question, result: FoundPassages, ks: tuple[int, ...], seconds: float) -> ScoredOutcome:
+    documents = distinct(hit.document_id for hit in result.hits)[: ks[-1]]
+    told = {"gold_documents": list(question.gold_documents), "documents": documents, "seconds": seconds}
+    scores = recall_scores(documents, question.gold_documents, ks) | _passage_recall(result, question.evidence, ks)
+    if question.evidence:
+        texts = [hit.text for hit in result.hits]
+        scores["evidence"] = evidence_coverage(texts, [piece.text for piece in question.evidence], CHARACTERS)
+    return ScoredOutcome(question, told, scores)
 
 
-def _passage_recall(result: FoundPassages, evidence: Sequence[Evidence], ks: Sequence[int]) -> dict[int, float]:
+def _passage_recall(result: FoundPassages, evidence: Sequence[Evidence], ks: Sequence[int]) -> dict[str, float]:
     if not evidence:
         return {}
     found = [[n for n, piece in enumerate(evidence) if _is_in(piece, hit)] for hit in result.hits[: ks[-1]]]
-    return {k: held_share(found, len(evidence), k) for k in ks}
+    return {f"passage_recall@{k}": held_share(found, len(evidence), k) for k in ks}
 
 
 def _is_in(piece: Evidence, hit: FoundPassage) -> bool:
@@ -275,20 +281,12 @@ def _is_in(piece: Evidence, hit: FoundPassage) -> bool:
     return hit.start < piece.end and piece.start < hit.start + len(hit.text)
 
 
-def _with_stages(outcome: QuestionOutcome, result: FoundPassages) -> QuestionOutcome:
-    gold = outcome.question.gold_documents
-    return replace(outcome, stages=_stage_coverage(result.trace, gold)) if gold else outcome
+def _with_stages(outcome: ScoredOutcome, result: FoundPassages) -> ScoredOutcome:
+    stages = _stage_coverage(result.trace, outcome.question.gold_documents)
+    return replace(outcome, told={**outcome.told, "stages": stages}) if stages else outcome
 
 
 def _stage_coverage(trace: Mapping[str, Any], gold: Sequence[str]) -> dict[str, float]:
     """Share of gold documents that each stage of the search still held, where its trace counted them."""
-    stages = [stage for stage in trace.get("stages", ()) if "gold_documents" in stage]
+    stages = [stage for stage in trace.get("stages", ()) if gold and "gold_documents" in stage]
     return {stage["stage"]: stage["gold_documents"] / len(set(gold)) for stage in stages}
-
-
-def _by_k(values: Mapping[int, Any]) -> dict[str, Any]:
-    return {str(k): value for k, value in values.items()}
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if len(values) else 0.0

@@ -10,7 +10,7 @@ from sag_retrieval.rag.rerank import (
     SegmentReranker,
     SourceDocument,
 )
-from sag_retrieval.rag.retrieve import AskRetriever, MethodRetriever, Retriever, SagRetriever
+from sag_retrieval.rag.retrieve import AskRetriever, MethodRetriever, Retriever
 from sag_retrieval.rag.stages import (
     DocumentStage,
     Pipeline,
@@ -29,7 +29,7 @@ __all__ = [  # noqa: RUF022  in the order of the stages
     # stages in general
     "DocumentStage", "Pipeline", "Stage",
     # retrieval
-    "AskRetriever", "MethodRetriever", "Retriever", "SagRetriever",
+    "AskRetriever", "MethodRetriever", "Retriever",
     # reranking
     "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker",
     "PassageSource", "SourceDocument",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sag_retrieval.ask.answer import not_found
 from sag_retrieval.ask.sentences import best_sentences
 from sag_retrieval.core.errors import ModelError, QueryError, SettingsError
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, Internal
 from sag_retrieval.language.sentences import SumyTokenizer, sentences
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.protocols import ChatModel, Request
@@ -27,6 +27,7 @@ from sag_retrieval.rag.stages import (
     has_current_prompt,
     items_of,
     query_of,
+    titles_of,
 )
 
 _MANY_SENTENCES = 1000
@@ -63,10 +64,6 @@ class Refiner(DocumentStage):
     budget: Annotated[int, Bounds(1)] = 2000
     """Characters of all refined documents together."""
 
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds, with the value and the bound."""
-        check_options(self)
-
     def _items(self, data: RAGData) -> Iterable[Item]:
         items = items_of(data, TO_REFINE, self.stage)
         if not items:
@@ -88,7 +85,7 @@ class ExtractiveRefiner(Refiner):
     def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
         """Chosen sentences of each item."""
         texts = [item["text"] for item in items]
-        chosen = best_sentences(query, texts, titles=_titles(items), limit=_MANY_SENTENCES, budget=self.budget)
+        chosen = best_sentences(query, texts, titles=titles_of(items), limit=_MANY_SENTENCES, budget=self.budget)
         places = sorted({(sentence.place, sentence.start, sentence.end) for sentence in chosen})
         kept: dict[int, list[str]] = {}
         for place, start, end in places:
@@ -130,7 +127,7 @@ class ModelRefiner(Refiner):
             return ExtractiveRefiner(budget=self.budget).shorten(query, items)
         shown = items[: self.shown]
         prompt = load_prompt("compress", language_of(query))
-        passages = numbered([item["text"] for item in shown], _titles(shown))
+        passages = numbered([item["text"] for item in shown], titles_of(shown))
         filled = prompt.fill(passages=passages, question=query, budget=self.budget)
         try:
             reply = self.chat.ask(Request(filled, ShortPassages, "compress", prompt.system)).value
@@ -194,10 +191,6 @@ def _within(texts: Mapping[int, str], budget: int) -> dict[int, str]:
     return kept
 
 
-def _titles(items: Sequence[Item]) -> list[str]:
-    return [str((item.get("metadata") or {}).get("title", "")) for item in items]
-
-
 class GeneratedAnswer(BaseModel):
     """The model's answer to a whole prompt."""
 
@@ -212,10 +205,6 @@ class QAPromptor(Stage):
 
     language: Literal["auto", "zh", "en"] = "auto"
     """Language of the prompts: `zh`, `en`, or `auto`, that of the question."""
-
-    def __post_init__(self) -> None:
-        """Refuse a language that has no prompt."""
-        check_options(self)
 
     def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:  # noqa: ARG002  no time field in the format
         return {"prompt": self.write(data)}
@@ -239,10 +228,6 @@ class Generator(Stage):
     """Writes the prompt where there is none for the documents as they are now; None: that is an error."""
     max_tokens: Annotated[int, Bounds(1)] | None = None
     """Longest answer; None: the model's own limit."""
-
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds, with the value and the bound."""
-        check_options(self)
 
     def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:
         """The answer, and the prompt where this stage wrote it.

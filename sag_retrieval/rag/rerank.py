@@ -11,12 +11,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.core.errors import ModelError, SettingsError
-from sag_retrieval.core.options import Bounds, Inline, Internal, Presets, check_options
+from sag_retrieval.core.options import Bounds, Inline, Internal, Presets
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.local import Relevance, open_cross_encoder
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
-from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, query_of
+from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, metadata_of, query_of, titles_of
 from sag_retrieval.release.mapped_arrays import CsrLists, group
 from sag_retrieval.search.segments import (
     PRESETS,
@@ -52,10 +52,6 @@ class Reranker(DocumentStage):
 
     top_k: Annotated[int, Bounds(1)] | None = None
     """Documents to keep of the new order; None: all."""
-
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds, with the value and the bound."""
-        check_options(self)
 
     def _items(self, data: RAGData) -> Iterable[Item]:
         items = items_of(data, TO_RERANK, self.stage)
@@ -99,10 +95,8 @@ class ModelReranker(Reranker):
     def _chosen(self, query: str, items: Sequence[Item]) -> list[int]:
         if self.chat is None:
             return []
-        texts = [item["text"] for item in items]
-        titles = [str((item.get("metadata") or {}).get("title", "")) for item in items]
         prompt = load_prompt("rerank", language_of(query))
-        passages = numbered(texts, titles, longest=self.longest)
+        passages = numbered([item["text"] for item in items], titles_of(items), longest=self.longest)
         filled = prompt.fill(passages=passages, question=query, keep=self.keep)
         try:
             reply = self.chat.ask(Request(filled, Choice, "rerank", prompt.system))
@@ -178,7 +172,7 @@ def _links(items: Sequence[Item]) -> tuple[CsrLists, CsrLists]:
 
 
 def _keys(item: Item) -> list[str]:
-    keys: list[Any] = (item.get("metadata") or {}).get("keys") or []
+    keys: list[Any] = metadata_of(item).get("keys") or []
     return [f"{key.get('type', '')}\x1f{key.get('value', '')}" if isinstance(key, dict) else str(key) for key in keys]
 
 
@@ -232,7 +226,7 @@ class SegmentReranker(Reranker):
 
 
 def _place(item: Item) -> tuple[str, int] | None:
-    metadata: Mapping[str, Any] = item.get("metadata") or {}
+    metadata = metadata_of(item)
     if "document_id" not in metadata or "start" not in metadata:
         return None
     return str(metadata["document_id"]), int(metadata["start"])

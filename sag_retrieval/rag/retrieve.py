@@ -3,15 +3,17 @@
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
+
+from pydantic_core import to_jsonable_python
 
 from sag_retrieval.ask.modes import ask
 from sag_retrieval.ask.options import AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.release_context import ReleaseContext
-from sag_retrieval.core.options import Bounds, Internal, build_options, check_options
+from sag_retrieval.core.options import Bounds, Internal, build_options
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.rag.stages import DocumentStage, Item, RAGData, items_of, query_of
+from sag_retrieval.rag.stages import DocumentStage, Item, RAGData, items_of, metadata_of, query_of
 from sag_retrieval.search.registry import method_entry
 
 _KNOWN = ("chunk_id", "document_id", "title", "start", "end", "events", "keys")
@@ -89,26 +91,13 @@ class MethodRetriever(_Rounds):
 
     def __post_init__(self) -> None:
         """Refuse a method or option that there is not."""
-        check_options(self)
+        super().__post_init__()
         method_entry(self.method).build_options(self.options)
 
     def _hits(self, query: str, before: Sequence[Item]) -> Iterable[FoundPassage]:
         search = self.searcher(self.method, sql=self.sql, where=self.where, options=self.options)
         keys = [*self.keys, *shared_keys(before, self.found_keys)]
         return search(query, keys, None, self.top_k).hits
-
-
-@dataclass(frozen=True, kw_only=True)
-class SagRetriever(_Rounds):
-    """Fills `retrieval_*` with the passages that a mode of asking found, those it cites first."""
-
-    search: SearchFunction
-    mode: Mode = "fast"
-    chat: ChatModel | None = None
-    options: AskOptions = field(default_factory=AskOptions)
-
-    def _hits(self, query: str, before: Sequence[Item]) -> Iterable[FoundPassage]:  # noqa: ARG002  as above
-        return ask(self.search, query, mode=self.mode, chat=self.chat, options=self.options).hits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +117,7 @@ class AskRetriever(_Rounds):
 
     def __post_init__(self) -> None:
         """Refuse a mode, method or option that there is not."""
-        check_options(self)
+        super().__post_init__()
         method_entry(self.method)
         build_options(AskOptions, self.options, what="ask")
 
@@ -142,34 +131,23 @@ class AskRetriever(_Rounds):
 def shared_keys(items: Sequence[Item], count: int) -> list[str]:
     """Values of the keys that most of the items have; of equals the one seen first."""
     named = [
-        dict.fromkeys(str(key["value"] if isinstance(key, Mapping) else key) for key in _keys(item)) for item in items
+        dict.fromkeys(
+            str(key["value"] if isinstance(key, Mapping) else key) for key in metadata_of(item).get("keys") or ()
+        )
+        for item in items
     ]
     return [value for value, _ in Counter(value for values in named for value in values).most_common(count)]
 
 
-def _keys(item: Item) -> Sequence[Any]:
-    found: Sequence[Any] = (item.get("metadata") or {}).get("keys") or ()
-    return found
-
-
 def item_of(hit: FoundPassage) -> Item:
     """A hit as an item: `text`, `score` and `metadata` in plain JSON values."""
-    metadata = {name: _plain(getattr(hit, name)) for name in _KNOWN if hasattr(hit, name)}
+    known = {name: getattr(hit, name) for name in _KNOWN if hasattr(hit, name)}
+    metadata = to_jsonable_python(known, fallback=str)
     return {"text": hit.text, "score": float(hit.score), "metadata": metadata}
 
 
 def _place(item: Item) -> object:
     """What makes two items the same: their place in a document, else their text."""
-    metadata = item.get("metadata") or {}
+    metadata = metadata_of(item)
     has_place = {"document_id", "start"} <= set(metadata)
     return (str(metadata["document_id"]), str(metadata["start"])) if has_place else item["text"]
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401  any field of a hit
-    if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value

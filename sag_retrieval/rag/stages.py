@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Final, Literal, TypedDict, cast
 
 from sag_retrieval.core.errors import QueryError, RecordError, shown
-from sag_retrieval.core.options import Internal
+from sag_retrieval.core.options import Internal, check_options
 
 StageName = Literal["retrieval", "reranking", "refining"]
 Item = dict[str, Any]
@@ -273,6 +273,10 @@ class Stage(ABC):
 
     clock: Annotated[Clock, Internal()] = field(default=time.perf_counter, repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds, with the value and the bound."""
+        check_options(self)
+
     def execute(self, data: RAGData) -> RAGData:
         """The same dict with this stage's fields appended; what they held before goes to `sag_steps`.
 
@@ -311,6 +315,17 @@ class DocumentStage(Stage):
     @abstractmethod
     def _items(self, data: RAGData) -> Iterable[Item]:
         """The documents of this stage, best first."""
+
+
+def metadata_of(item: Item) -> Mapping[str, Any]:
+    """What is known of an item besides its text; empty without any."""
+    found: Mapping[str, Any] = item.get("metadata") or {}
+    return found
+
+
+def titles_of(items: Sequence[Item]) -> list[str]:
+    """The title of each item's document; empty where it is not known."""
+    return [str(metadata_of(item).get("title", "")) for item in items]
 
 
 def query_of(data: RAGData, stage: Stage) -> str:

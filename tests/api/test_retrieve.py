@@ -1,4 +1,4 @@
-"""`release.retrieve` and `sag retrieve`: categories, events and documents as records, for a conversation."""
+"""`release.retrieve` and `sag search --messages`: categories, events and documents as records, for a conversation."""
 
 import json
 import pickle
@@ -124,7 +124,7 @@ def test_a_result_converts_like_the_others(release):
 
 
 def sag(*command, given=None):
-    return CliRunner().invoke(main, ["retrieve", *command], input=given)
+    return CliRunner().invoke(main, ["search", "--method", "tiers", *command], input=given)
 
 
 def test_the_command_takes_a_conversation_from_a_file_or_standard_input(demo, tmp_path):
@@ -141,6 +141,9 @@ def test_the_command_takes_a_conversation_from_a_file_or_standard_input(demo, tm
     assert all(part in shown.stdout for part in ("searched as", "Categories", "Documents", "recall_item", "1: “"))
 
 
+ASKED = json.dumps([{"role": "user", "content": "x"}])
+
+
 @pytest.mark.parametrize(
     ("code", "command", "given"),
     [
@@ -149,11 +152,14 @@ def test_the_command_takes_a_conversation_from_a_file_or_standard_input(demo, tm
         (2, ["--messages", "-"], json.dumps(TALK[:3])),
         (1, ["--messages", "-"], '{"talk": []}'),
         (1, ["--messages", "-"], "[3]"),
-        (2, ["x", "--categories", "key:persn"], None),
-        (2, ["x", "--set", "item.top_k=0"], None),
-        (2, ["x", "--set", "top"], None),
-        (2, ["x", "--where", "nothing=1"], None),
-        (2, ["x", "--method", "sag"], None),
+        (2, ["--messages", "-", "--set", "categories=key:persn"], ASKED),
+        (2, ["--messages", "-", "--set", "item.top_k=0"], ASKED),
+        (2, ["--messages", "-", "--set", "top"], ASKED),
+        (2, ["--messages", "-", "--where", "nothing=1"], ASKED),
+        (2, ["--messages", "-", "--set", "method=sag"], ASKED),
+        (2, ["--messages", "-", "--method", "sag"], ASKED),
+        (2, ["--messages", "-", "--top-k", "3"], ASKED),
+        (2, ["--messages", "-", "--key", "Kestrel"], ASKED),
     ],
 )
 def test_a_wrong_call_ends_in_one_line_and_its_exit_code(demo, code, command, given):
@@ -165,8 +171,19 @@ def test_a_wrong_call_ends_in_one_line_and_its_exit_code(demo, code, command, gi
 
 
 def test_choosing_by_a_model_that_is_not_set_is_said(demo):
-    done = sag("Kestrel", "--method", "llm", "--json")
+    done = sag("Kestrel", "--messages", "-", "--set", "method=llm", "--json", given="[]")
 
     assert done.exit_code == 0
     assert "no language model is set" in done.stderr
     assert json.loads(done.stdout)["method"] == "rag"
+
+
+def test_the_former_command_still_works_and_names_the_present_one(demo):
+    former = ["retrieve", "Kestrel", "--categories", "key:organisation", "--method", "rag", "--json"]
+
+    done = CliRunner().invoke(main, former)
+    now = sag("Kestrel", "--messages", "-", "--set", "categories=key:organisation", "--json", given="[]")
+
+    assert done.exit_code == 0
+    assert "`sag retrieve` is now `sag search --method tiers --messages FILE`" in done.stderr
+    assert json.loads(done.stdout)["categories"] == json.loads(now.stdout)["categories"]

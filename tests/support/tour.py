@@ -36,6 +36,7 @@ TALK = [
     {"role": "assistant", "content": "Marlow Seals."},
     {"role": "user", "content": "When did they deliver it?"},
 ]
+CONVERSATION = ("search", "--method", "tiers", "--messages", "{talk}")
 PIPELINE = """stages:
   - retrieve: {method: bm25, top_k: 20}
   - retrieve: {method: sag, top_k: 20, found_keys: 5}
@@ -59,6 +60,7 @@ class Visit:
     def __init__(self, folder: Path, documents: Path) -> None:
         self.folder, self.documents = folder, documents
         (folder / "pipeline.yaml").write_text(PIPELINE, encoding="utf-8")
+        (folder / "talk.json").write_text(json.dumps(TALK), encoding="utf-8")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -74,6 +76,7 @@ class Visit:
 
         """
         at = {"documents": self.documents, "pipeline": self.folder / "pipeline.yaml", "folder": self.folder}
+        at |= {"talk": self.folder / "talk.json"}
         at |= {"questions": ROOT / "data" / "questions.jsonl", "data": ROOT / "data"}
         given = (word.format(**at) for word in words)
         ran = forked.sag(*given, "--json", cwd=self.folder, env=self.environment, seconds=_SLOWEST)
@@ -351,14 +354,14 @@ TIERS = [
         lambda r: r.search(ENGLISH, method="tiers", options={"method": "llm"}).hits,
     ),
     command("003", "tiered retrieval", ["search", ENGLISH, "--method", "tiers", "--explain"], "trace.tiers"),
-    command("003", "categories, items and resources", ["retrieve", ENGLISH], "items"),
+    command("003", "categories, items and resources", [*CONVERSATION], "items"),
     call(
         "003 step 1",
         "the end of a conversation, rewritten",
         "release.retrieve(messages)",
         lambda r: r.retrieve(TALK).rewritten_query,
     ),
-    command("003", "categories by key", ["retrieve", ENGLISH, "--categories", "key:organisation"], "categories"),
+    command("003", "categories by key", [*CONVERSATION, "--set", "categories=key:organisation"], "categories"),
 ]
 SEGMENTS = [
     command(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.evaluation.answers import latency_score
 from sag_retrieval.rag import (
+    AskRetriever,
     CrossEncoderReranker,
     ExtractiveRefiner,
     Generator,
@@ -22,7 +23,6 @@ from sag_retrieval.rag import (
     Pipeline,
     QAPromptor,
     Retriever,
-    SagRetriever,
     SegmentReranker,
     SummaryRefiner,
 )
@@ -303,7 +303,7 @@ def test_a_failing_model_refines_by_sentences():
 
 @pytest.mark.parametrize("mode", ["fast", "normal", "deep"])
 def test_a_mode_of_asking_may_be_the_retriever(mode):
-    record = SagRetriever(search=OverlapSearch(CHUNKS), mode=mode)({"query": CHINESE})
+    record = AskRetriever(searcher=lambda *_, **__: OverlapSearch(CHUNKS), mode=mode)({"query": CHINESE})
 
     assert record["retrieval_docs"][0] == CHUNKS[2][2]
     assert record["retrieval_results"][0]["metadata"]["document_id"] == "苹果.md"

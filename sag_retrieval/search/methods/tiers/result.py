@@ -84,7 +84,7 @@ class TiersResult(Convertible):
         return render_html("tiers", found=self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values: what `sag retrieve --json` prints.
+        """The result as plain values: what `sag search --method tiers --messages FILE --json` prints.
 
         Examples:
             >>> from sag_retrieval import open_release

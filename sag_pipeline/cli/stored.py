@@ -45,6 +45,8 @@ def status(*, is_json: bool) -> None:
     _show_sources(console, found["sources"])
     _show_tables(console, found["tables"])
     _show_names(console, found["names"])
+    if found["known_names_not_taken"]:
+        console.print(f"{found['known_names_not_taken']:,} known names of a model were not taken", highlight=False)
     _show_growth(console, found)
     _show_faults(console, found)
 

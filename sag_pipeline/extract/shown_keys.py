@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
+from sag_pipeline.extract.name_matching import EXACT_TYPES
 from sag_retrieval.core.key_schema import KeyTypes
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.prompts import quoted
@@ -36,6 +37,8 @@ NO_KNOWN = KnownKeys()
 def known_lines(known: Sequence[KnownKeys], types: KeyTypes, language: str, *, most: int, tokens: int) -> str:
     """Known keys of several events, the best of each event first; one line per type.
 
+    Dates, times and numbers are left out: they have one spelling, which the prompt gives.
+
     Args:
         known: The known keys of each event.
         types: The types of the schema.
@@ -45,7 +48,9 @@ def known_lines(known: Sequence[KnownKeys], types: KeyTypes, language: str, *, m
 
     """
     tiers = [one.otherwise for one in known], [one.direct for one in known], [one.from_events for one in known]
-    ranked = dict.fromkeys(key for tier in tiers for row in zip_longest(*tier) for key in row if key)
+    ranked = dict.fromkeys(
+        key for tier in tiers for row in zip_longest(*tier) for key in row if key and key.key_type not in EXACT_TYPES
+    )
     by_type: dict[str, list[str]] = {}
     left = tokens
     for key in list(ranked)[:most]:

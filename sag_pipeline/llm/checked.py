@@ -1,18 +1,21 @@
 """Answers of a model held against the text that they are about: what it does not support is left out, with reasons."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from sag_pipeline.extract.model_keys import ExtractedKey, ExtractedKeys, KeyQuestion, KeysOfEvent
 from sag_pipeline.extract.sections import SectionMark, SectionMarks
 from sag_pipeline.extract.support import SupportingText, SupportOptions, is_negated
 from sag_pipeline.extract.triples import RELATED, ExtractedTriples, TripleQuestion, TriplesOfEvent
-from sag_pipeline.llm.known_names import is_named_otherwise
+from sag_pipeline.llm.known_names import is_named_otherwise, is_written
 from sag_pipeline.table import StepInput
+from sag_retrieval.core.key_schema import KeyType, KeyTypes
 from sag_retrieval.core.records import Chunk, Document, Event
-from sag_retrieval.language.words import fold, normal_name
+from sag_retrieval.language.words import fold, is_cjk, normal_name
 
+UNTAKEN: Final = "of a model's known names not taken"
+"""Behind a number in the reason of a document; `sag status` adds these numbers up."""
 _LONGEST: Final = 80
 _PARTS: Final = ("head", "relation", "tail")
 _FLAGS: Final = frozenset({"true", "false", "yes", "no", "是", "否"})
@@ -25,11 +28,17 @@ _GENERAL: Final = frozenset(
 """Words of relations that say no more than that two things belong together; no text needs to have them."""
 
 
+_KnownAs = Literal["", "name", "type"]
+"""Whether a name was shown as known: not, with another type, or with the same type."""
+
+
 @dataclass(slots=True)
 class Refusals:
     """What was refused of a model's answers about one document, each with the reason."""
 
     found: list[str] = field(default_factory=list)
+    untaken: int = 0
+    """Known names that a model gave for another name of an event, which stayed a key of its own."""
 
     def keeps(self, said: str, fault: str) -> bool:
         """Whether something can stay; else it is noted with its fault."""
@@ -40,7 +49,9 @@ class Refusals:
     def reason(self, table: str) -> str:
         """How many, with the first; empty if there are none."""
         count = len(self.found)
-        return f"{table}: {count:,} of a model's answers refused, the first: {self.found[0]}" if count else ""
+        said = [f"{count:,} of a model's answers refused, the first: {self.found[0]}"] if count else []
+        said += [f"{self.untaken:,} {UNTAKEN}"] if self.untaken else []
+        return f"{table}: {'; '.join(said)}" if said else ""
 
 
 def summary_shown(inputs: StepInput) -> str:
@@ -95,7 +106,7 @@ def supported_keys(
     """The answer without keys that neither event nor passage has; another name that they do have takes their place.
 
     A known key may be spelled otherwise than in the text, if the event has some of its words, its initials or a short
-    form of it.
+    form of it; or if it has a name of the other script which the model says is the same, of the same type.
 
     Args:
         question: The events, and the keys that were known about them.
@@ -108,12 +119,20 @@ def supported_keys(
     if not options.key_words:
         return answer
     kept = []
-    known = {normal_name(key.value) for one in question.group.known for key in one.every()}
+    known = {
+        (question.group.types.named(key.key_type), normal_name(key.value))
+        for one in question.group.known
+        for key in one.every()
+    }
     for one in answer.events:
         if not 1 <= one.event <= len(question.events):
             continue
         event = question.events[one.event - 1]
-        keys = [_supported(key, evidence[event.event_id], event, known, options, refused) for key in one.keys]
+        own = evidence[event.event_id]
+        keys = [
+            _supported(key, own, event, _known_types(key, known, question.group.types), options, refused)
+            for key in one.keys
+        ]
         kept.append(KeysOfEvent(event=one.event, keys=[key for key in keys if key]))
     return ExtractedKeys(events=kept)
 
@@ -122,7 +141,7 @@ def _supported(
     key: ExtractedKey,
     evidence: SupportingText,
     event: Event,
-    known: set[str],
+    known: _KnownAs,
     options: SupportOptions,
     refused: Refusals,
 ) -> ExtractedKey | None:
@@ -132,14 +151,30 @@ def _supported(
         is_right = isinstance(key.value, bool) or evidence.names(f"{key.value:.15g}", least)
     else:
         is_right = _is_flag(key.value, evidence, least) or evidence.names(key.value, least)
-        if not is_right and normal_name(key.value) in known:
-            is_right = is_named_otherwise(key.value, event.content)
+        if not is_right and known:
+            is_right = is_named_otherwise(key.value, event.content) or (
+                known == "type" and _is_said_in_other_script(key.value, aliases, event.content)
+            )
     if is_right:
         return key.model_copy(update={"same_as": aliases})
     if aliases:
+        refused.untaken += bool(known)
         return key.model_copy(update={"value": aliases[0], "same_as": aliases[1:]})
     refused.keeps(str(key.value), evidence.lacks(str(key.value), least) or "it is not named in its text")
     return None
+
+
+def _known_types(key: ExtractedKey, known: Collection[tuple[KeyType | None, str]], types: KeyTypes) -> _KnownAs:
+    """Whether a key is known by its name and type, or by its name alone."""
+    name = normal_name(str(key.value))
+    if (types.named(key.type), name) in known:
+        return "type"
+    return "name" if any(name == other for _, other in known) else ""
+
+
+def _is_said_in_other_script(name: str, aliases: Sequence[str], text: str) -> bool:
+    """Whether a text has one of these other names in the other script, where letters cannot show that both are one."""
+    return any(is_cjk(alias) != is_cjk(name) and is_written(alias, text) for alias in aliases)
 
 
 def _is_flag(value: str, evidence: SupportingText, least: float) -> bool:

@@ -15,7 +15,7 @@ from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 
 UNTAKEN: Final = "of a model's known names not taken"
-"""Behind a number in the reason of a document; `sag status` adds these numbers up."""
+"""Behind a number in the reason of a document; the status adds these numbers up."""
 _LONGEST: Final = 80
 _PARTS: Final = ("head", "relation", "tail")
 _FLAGS: Final = frozenset({"true", "false", "yes", "no", "是", "否"})

@@ -379,6 +379,7 @@ TOLD_ELSEWHERE = (
     "; see `sag settings --options pipeline`.",
     "`sag settings --options pipeline` lists stages and options",
     "Options of `sag ask`.",
+    "`sag retrieve` is now `sag search --method tiers --messages FILE`",
     "One of the methods of `sag search`.",
     "Which measures `sag evaluate --pipeline` prints.",
     "Check of a release whose figures `sag releases` shows",
@@ -399,7 +400,7 @@ TOLD_ELSEWHERE = (
 )
 """One ends the demo, six are help and lists of options: no faults. Two need files that are slow to read:
 `test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,
-those of workers in `tests/pipeline/engines`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
+those of workers in `tests/pipeline/engines`, that of `sag retrieve` in `tests/api/test_retrieve.py`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
 condition in `tests/pipeline/test_report_definitions.py`, that of a key schema in `tests/pipeline/test_reprocess.py`, the
 last two in `tests/contract/test_disks.py`, the others in `tests/cli/test_outcomes.py`."""
 

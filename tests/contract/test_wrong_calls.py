@@ -51,6 +51,8 @@ TEXTS = ["", "\ud800", "[/b]", "x" * 5000, "missing/file", "binary"]
 """One text of each kind."""
 ANY_TEXT = {"sources": TEXTS, "include": TEXTS[::2], "exclude": TEXTS[1::2]}
 """Parameters of an ingest that take any text, so that each value is a whole run: both kinds of pattern share them."""
+RENAMED = "Warning: `sag retrieve` is now "
+"""What a command that goes with the next version says before its work."""
 FILES = {"binary": bytes(range(256)) * 8, "empty": b"", "text.md": b"# Text", "list.json": b"[1, [2]]"}
 WRONG = [
     *("", " ", "-1", "0", "9" * 300, "1e400", "nan", "foo", "\ud800", "\x1b]0;x\x07", "[/b]", "{}", "'; DROP", "..x.."),
@@ -100,7 +102,7 @@ def call(path: str, arguments: list[str]) -> Result:
 def faults(path: str, arguments: list[str]) -> list[str]:
     """What is wrong with how a call ended."""
     result = call(path, arguments)
-    complaints = [line for line in result.stderr.splitlines() if not line.startswith("left out: ")]
+    complaints = [line for line in result.stderr.splitlines() if not line.startswith(("left out: ", RENAMED))]
     told = f"{path} {[a[:40] for a in arguments]} → {result.exit_code}: {result.stderr[-300:]}"
     if "Traceback" in result.output or "(a bug in sag" in result.output or result.exit_code not in (0, 1, 2):
         return [f"{told} {result.exception!r}"]

@@ -20,7 +20,7 @@ class KnownKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
-    """Known keys for one event: those that it seems to spell otherwise, those near it, and those of near events."""
+    """Known keys for one event: those that it seems to spell otherwise, those near it, and the rest."""
 
     otherwise: tuple[KnownKey, ...] = ()
     direct: tuple[KnownKey, ...] = ()

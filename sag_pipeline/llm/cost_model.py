@@ -10,14 +10,16 @@ from typing import Any, NamedTuple, Protocol
 from sag_pipeline.extract.chunks import chunks_of
 from sag_pipeline.extract.events import event_requests, events_from_reply, readable
 from sag_pipeline.extract.headers import section_summary_requests
-from sag_pipeline.extract.model_keys import key_questions, keys_from_reply
+from sag_pipeline.extract.keys import make_key
+from sag_pipeline.extract.model_keys import key_questions
 from sag_pipeline.extract.rules.events import offline_events
 from sag_pipeline.extract.rules.keys import offline_keys
 from sag_pipeline.extract.rules.sections import offline_sections
 from sag_pipeline.extract.sections import section_requests, sections_from_replies
-from sag_pipeline.extract.summaries import summarise, summary_from_reply, summary_request
+from sag_pipeline.extract.summaries import prompt_language, summarise, summary_from_reply, summary_request
 from sag_pipeline.extract.titles import title_from_reply, title_request
-from sag_pipeline.extract.triples import triple_questions
+from sag_pipeline.extract.triples import ENTITY, names_by_event, triple_questions
+from sag_pipeline.llm.joined_keys import joined_keys
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary
 from sag_retrieval.models.batching import batch_parts
@@ -110,7 +112,7 @@ def estimate(
     options = options or EstimateOptions()
     found = Estimate({step: Usage() for step in options.steps()})
     asked_before: set[str] = set()
-    known, asked_events = options.known_events, 0
+    known, asked_events = options.known_events, Counter[str]()
     rest = iter(documents)
     while batch := list(islice(rest, _BATCH)):
         planner = _Planner(cached, options, known)
@@ -118,15 +120,17 @@ def estimate(
             planner.plan(document)
         planner.add_to(found, asked_before)
         known += sum(one.events for one in planner.keys)
-        asked_events += sum(one.events for one in planner.keys if one.paid is not None)
+        asked_events += planner.asked_events
     if options.run.align.by_model:
-        found.usage["pairs"] = _usage_of_pairs(round(asked_events * options.run.align.pairs_per_event), options.guess)
+        found.usage["pairs"] = _usage_of_pairs(asked_events, options.run.align.pairs_per_event, options.guess)
     return found
 
 
-def _usage_of_pairs(pairs: int, guess: Guess) -> Usage:
-    """At most, as many names may be farther from each other."""
-    calls = math.ceil(pairs / guess.pairs_per_call)
+def _usage_of_pairs(events: Counter[str], pairs_per_event: float, guess: Guess) -> Usage:
+    """At most, as many names may be farther from each other; pairs of one language of `events` share calls."""
+    pairs = round(events.total() * pairs_per_event)
+    shares = [pairs * count / events.total() for count in events.values() if pairs]
+    calls = sum(math.ceil(share / guess.pairs_per_call) for share in shares)
     return Usage(calls, 0, calls * guess.pair_question_tokens + pairs * guess.pair_tokens, calls * guess.pair_tokens)
 
 
@@ -151,6 +155,8 @@ class _Planner:
     cached_counts: Counter[str] = field(default_factory=Counter)
     keys: list["_KeysAsked"] = field(default_factory=list)
     """The questions about keys, paid or not."""
+    asked_events: Counter[str] = field(default_factory=Counter)
+    """Events of paid questions about keys, by the language of the prompt."""
 
     def plan(self, document: Document) -> None:
         """Add the questions about a document."""
@@ -266,10 +272,12 @@ class _Planner:
                 self.paid["keys"].append((question.request, received))
             paid = len(self.paid["keys"]) - 1 if answer is None else None
             self.keys.append(_KeysAsked(question.shares, len(question.events), paid))
+            if paid is not None:
+                self.asked_events[prompt_language(document, self.options.language)] += len(question.events)
             if answer is None:
-                keys += offline_keys(document, (), question.events)
+                keys += _guessed_keys(document, question.events)
             else:
-                keys += keys_from_reply(document, question.events, answer, options).keys
+                keys += joined_keys(document, question.events, answer, options).keys
         return keys
 
     def _plan_triples(self, document: Document, events: Sequence[Event], keys: Sequence[EventKey]) -> None:
@@ -277,6 +285,14 @@ class _Planner:
         for question in triple_questions(document, events, keys, language=self.options.language):
             received = guess.triple_tokens_per_question + guess.triple_tokens_per_event * len(question.events)
             self._take(question.request, received)
+
+
+def _guessed_keys(document: Document, events: Sequence[Event]) -> list[EventKey]:
+    """Keys by rules; an event in which they find one name has the document's title as the second of a model."""
+    found = offline_keys(document, (), events)
+    alone = [event for event in events if len(names_by_event(found).get(event.event_id, ())) == 1]
+    title = make_key(ENTITY, document.title)
+    return found + [EventKey(document.document_id, event.event_id, title) for event in alone if title]
 
 
 def _identity(request: Request[Any]) -> str:

@@ -97,6 +97,10 @@ def _missing(table: str, got: Replies) -> str:
 _SUPPORT: Final = SupportOptions()
 
 
+_JOINED: Final = " joined"
+"""Keys that a release before made of the model's answers alone are made again, from the kept answers."""
+
+
 def model_of(
     table: str,
     chat: CachedChat,
@@ -108,7 +112,7 @@ def model_of(
     Options with default values are left out, as is how many known keys are shown: they are no part of a request's
     identity. The schema of keys counts by source (`StepSpec.of_source`).
     """
-    found = f"{chat.fingerprint} {language} {prompt_versions(table)}"
+    found = f"{chat.fingerprint} {language} {prompt_versions(table)}{_JOINED if table == 'keys' else ''}"
     usual = KeyOptions()
     decisive = replace(options or usual, most_known=usual.most_known, known_tokens=usual.known_tokens)
     decisive = replace(decisive, schema=usual.schema)

@@ -18,6 +18,7 @@ from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.llm.checked import Refusals, evidence_of_events, supported_keys
 from sag_pipeline.llm.extract import result_of_replies
+from sag_pipeline.llm.joined_keys import joined_keys
 from sag_pipeline.llm.known_names import NameSearch, is_named_otherwise, is_written
 from sag_pipeline.llm.stored_types import with_stored_types
 from sag_pipeline.options import RunOptions
@@ -95,10 +96,14 @@ def known_about(
 
 
 def _known_of(text: str, named: list[KnownKey], near: list[KnownKey], similar: list[tuple[KnownKey, ...]]) -> KnownKeys:
-    """Names that the text spells otherwise come first: of the others a model has the spelling before its eyes."""
-    otherwise = [key for key in named if not is_written(key.value, text)]
-    direct = dict.fromkeys([*(key for key in named if key not in otherwise), *near])
-    return KnownKeys(tuple(otherwise), tuple(direct), tuple(key for group in similar for key in group))
+    """Names that the text spells otherwise come first, and last those that a model has before its eyes in the text."""
+    written = {key for group in (named, near, *similar) for key in group if is_written(key.value, text)}
+    direct = [key for key in near if key not in written]
+    others = [key for group in similar for key in group if key not in written]
+    as_spelt = [key for group in (named, near, *similar) for key in group if key in written]
+    return KnownKeys(
+        tuple(key for key in named if key not in written), tuple(direct), tuple(dict.fromkeys([*others, *as_spelt]))
+    )
 
 
 def _best(lists: Iterable[list[tuple[float, Prompted]]], count: int, least: float) -> list[Prompted]:
@@ -359,7 +364,8 @@ class KeyWork:
             answer = reply.value if isinstance(reply, Reply) else ExtractedKeys(events=[])
             evidence = evidence_of_events(one.inputs, question.events)
             checked = supported_keys(question, answer, evidence, self.support, one.refused)
-            keys, refused = keys_from_reply(one.document, question.events, checked, self.options)
+            read = joined_keys if isinstance(reply, Reply) else keys_from_reply
+            keys, refused = read(one.document, question.events, checked, self.options)
             one.replies.append(reply)
             one.keys += keys
             one.refused.found += refused

@@ -327,9 +327,7 @@ def test_known_keys_come_from_near_keys_and_near_events_of_batches_before():
     asked = replace(events[0], event_id="e", content="Steve Jobs left Apple.")
     (known,) = known_about([asked], source.embedder.embed([asked.indexed_text]), [source])
 
-    assert KnownKey("person", "Steve Jobs") in known.direct
-    assert KnownKey("date", "1976") in known.from_events
-    assert all(key.key_type != "title" for key in (*known.direct, *known.from_events))
+    assert known.every() == (KnownKey("date", "1976"), KnownKey("person", "Steve Jobs"))  # the name stands in the event
 
 
 def test_known_keys_are_shown_by_type_nearest_first_and_within_the_bounds():

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines, marker_length
 from sag_retrieval.language.sentences import one_line
-from sag_retrieval.language.words import CJK
 
 LONGEST: Final = 600
 """Longest text shown, in characters; the result has all of it."""
@@ -25,8 +25,8 @@ _MARKS: Final = (_LINK, _STRONG, _STRONG_LINE, _EMPHASIS, _EMPHASIS_LINE, _CODE)
 """Inline marks of Markdown around words."""
 _QUOTE: Final = re.compile(r"(?m)^[ \t]*>[ \t]?")
 """Start of a line of a quotation."""
-_ENDS: Final = re.compile(r"[.!?;:,。！？；：，…、]['\"”’」』)）]*$")
-_ENDS_IN_CHINESE: Final = re.compile(f"[{CJK}）】」』]$")
+_ENDS = patterns("all")["ends_said"]
+_ENDS_IN_CHINESE = patterns("all")["ends_in_cjk"]
 _UNIT_WORD: Final = re.compile(r"[a-z]{4,}")
 """A unit written as a word takes a plural; shorter ones in small letters are symbols such as `km`."""
 _PLURALS: Final = {"person": "people", "foot": "feet", "inch": "inches", "day": "days", "year old": "years old"}

@@ -13,10 +13,10 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 63_600,
-    "lines of code": 37_180,
-    "lines of hand rules for language": 4_500,
-    "regular expressions outside language/": 172,
+    "lines of both packages": 63_570,
+    "lines of code": 37_140,
+    "lines of hand rules for language": 3_530,
+    "regular expressions outside language/": 111,
     "modules": 341,
     "modules with one importer in the same folder": 31,
     "options": 150,

@@ -1,6 +1,5 @@
 """Pairs of keys whose names are close, so that they may mean one thing, the closest first."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from sag_pipeline.extract.name_matching import (
     words_of,
 )
 from sag_retrieval.core.records import TITLE
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk, normal_name
 
 _COMMON = 16
@@ -26,7 +26,7 @@ _LEAST_PART = 0.5
 """Least share of the lighter name's weight that both names have."""
 _LEAST_SCORE = 0.4
 _OF_INITIALS, _OF_TWO_INITIALS = 0.95, 0.6
-_NUMBER = re.compile(r"\d+|\b[IVXL]+\b")
+_NUMBER = patterns("all")["number_of_name"]
 _BLOCK = 256
 _LEAST_COSINE = 0.5
 _MOST_COMPARED = 20_000

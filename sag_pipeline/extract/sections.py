@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Section, make_id
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.layout import Span, physical_lines
 from sag_retrieval.language.words import fold, normal_form
 from sag_retrieval.models.protocols import Reply, Request
@@ -21,8 +22,8 @@ LINE_LENGTH = 200
 """Default length of the longest line, in characters."""
 _WINDOW_FILL = 0.9
 
-_SENTENCE_MARK = re.compile(r"[。！？；…]+[”’」』）》]*")
-_CLAUSE_MARK = re.compile(r"[，、：,;:.!?)\]}>/&|=-]+")
+_SENTENCE_MARK = patterns("all")["sentence_marks"]
+_CLAUSE_MARK = patterns("all")["clause_marks"]
 
 
 class Window(NamedTuple):

@@ -8,10 +8,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from sag_retrieval.language.amounts import read_amount
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import dates
 from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.sentences import sentences
-from sag_retrieval.language.words import CJK, STOP_WORDS, fold, is_cjk, stem, words
+from sag_retrieval.language.words import STOP_WORDS, fold, is_cjk, stem, words
 
 _LEAST_NAME = 3
 """Chinese characters in a row that no text has, from this many on, may be a name; two with a surname are."""
@@ -19,10 +20,7 @@ _SURNAMES: Final = frozenset(
     "王李张刘陈杨黄赵周吴徐孙胡朱林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田姜范石姚"
     "谭廖邹熊陆郝孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎乔贺赖龚"
 )
-_ORGANISED: Final = re.compile(
-    r"(?P<legal>(?:股份|控股)?有限(?:责任)?公司|集团)"
-    r"|公司|银行|大学|学院|医院|法院|基金会|研究所|研究院|事务所|委员会|工厂|百货|中心|酒店|乐园"
-)
+_ORGANISED = patterns("zh")["ends_organisation"]
 """What ends the name of an organisation."""
 _GENERIC: Final = 2
 """Characters of a trade, such as 能源, between a name and its legal form."""
@@ -38,7 +36,7 @@ _OPENERS: Final = frozenset(
     " whereas within".split()
 )
 """Words without a meaning of their own that begin a sentence; capitals there show no name."""
-_OPENING: Final = re.compile(r"(?:\A|[.!?:;\n])[\s\"'“‘(\[*_-]{0,8}+([A-Z][a-z]++)")
+_OPENING = patterns("en")["opening_word"]
 
 
 def opening_words(text: str) -> frozenset[str]:
@@ -88,12 +86,12 @@ def _is_organisation(found: re.Match[str], words_of: Sequence[tuple[int, str, st
     return found["legal"] is not None or is_unknown or words_of[before][2][:1] in _NAMING
 
 
-_DIGITS = re.compile(r"\d+(?:[,，'’ ]\d{3})*(?:[.．]\d+)?")
+_DIGITS = patterns("all")["grouped_number"]
 _INTEGER = re.compile(r"\d+")
 _SEPARATORS = str.maketrans("．", ".", ",，'’ ")
-_CLAUSE = re.compile(r"[,;:，；：、—–]| but | while | although | whereas |但|而|虽")
-_CHINESE = re.compile(f"[{CJK}]+")
-_NEGATING = re.compile("没有|[不没未无非否勿莫]")
+_CLAUSE = patterns("all")["clause_border"]
+_CHINESE = patterns("all")["cjk_run"]
+_NEGATING = patterns("zh")["negating"]
 _SMALL: Final = frozenset("的了是在和与及将为其等也都并于被把由向对从以而且则这那该此有")
 """Characters that hold a Chinese sentence together and say nothing by themselves."""
 _EDGES = "\"'“”‘’()（）[].,;:!?*_"
@@ -109,12 +107,12 @@ _NEGATIONS: Final = frozenset(
     "not no never none nobody nothing neither nor without cannot deny denies denied fail fails failed refuse refuses"
     " refused reject rejects rejected unable false untrue 不 没 未 无 非 否 勿 莫".split()
 )
-_LISTED: Final = re.compile(r"[:：]|分别[为是]|包括|\b(?:namely|including|which (?:are|were|was|is))\b")
-_LIST_END: Final = re.compile(r"[。；;!?！？]|\.(?=\s|\Z)")
-_ITEM: Final = re.compile(r"[、,，]")
-_LAST_ITEM: Final = re.compile(r"\band\b|以及|和|及|与")
+_LISTED = patterns("all")["announces_list"]
+_LIST_END = patterns("all")["list_end"]
+_ITEM = patterns("all")["list_comma"]
+_LAST_ITEM = patterns("all")["before_last_item"]
 _MOST_LISTED: Final = 30
-_FULL_HOUR: Final = re.compile(r"(?<=\d[:：])00(?!\d)")
+_FULL_HOUR = patterns("all")["full_hour"]
 _LEAST_STEM = 4
 """Two words of one family (`founder`, `founded`) begin with the whole shorter stem, of at least this many letters."""
 _SHOWN = 3

@@ -9,6 +9,7 @@ from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.sentences import best_sentences, sentence_for
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.layout import Line, LineKind, logical_lines
 from sag_retrieval.language.places import place_name
 from sag_retrieval.language.words import is_cjk, words
@@ -20,7 +21,7 @@ _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"
 _MARKERS = re.compile(rf"(?<!\s)\s*+{_MARKER}(?:\s*+{_MARKER})*")
 _NUMBER = re.compile(r"\d+")
 _MOST_DIGITS = 9
-_SPEAKER = re.compile(r"(?:\[[^\]]{1,40}\]\s*)?(?=[^\W\d_])([^\s:：|,，.。][^:：|,，.。\n]{0,30})[:：]\s*")
+_SPEAKER = patterns("all")["speaker_label"]
 """Who speaks, before a colon at the beginning of a line, perhaps after a time in brackets."""
 _VERDICTS = frozenset({"yes", "no", "true", "false", "是", "的", "否", "不", "对", "有", "没"})
 

@@ -1,7 +1,6 @@
 """Answer one part of a question from found passages: what it names, which sentences answer, and how likely they do."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -24,6 +23,7 @@ from sag_retrieval.ask.values import (
     states,
     stating_clauses,
 )
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk, normal_name, tokens
 from sag_retrieval.statements.form import refers_back
 
@@ -40,13 +40,13 @@ _LEAST_WITHOUT = 8
 """Terms of a sentence that may be quoted without a term of the part."""
 _SIDE_SHARE, _EQUAL_SHARE, _NEW_WEIGHT = 0.5, 0.6, 0.2
 """Of the best score for a further sentence and for an equal of a list; weight of new terms that the former brings."""
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_YEAR = patterns("all")["year"]
 _LEAST_GROUP = 0.5
 """Score of a group's best sentence as a share of the best of all; lower ones are left out."""
 _LEAST_OPEN, _LEAST_BRIDGED, _BRIDGES = 0.3, 0.3, 4
 """Weight that is left open, for a bridge; score of a sentence over it that makes the answer likelier; names tried."""
-_OF = re.compile(r" of (?:the )?")
-_NOT_IN_WORDS = re.compile(r"[^\w.'’&+-]+")
+_OF = patterns("en")["of"]
+_NOT_IN_WORDS = patterns("all")["not_in_words"]
 _NAMED = "named: "
 _UNNAMED_TYPES = frozenset({"date", "day", "quantity", "money", "percentage", "topic"})
 

@@ -1,7 +1,6 @@
 """What a question asks: its parts, the kind of answer each part expects, and its index terms."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import Final, Literal, get_args
 
 from sag_retrieval.ask.plan import Plan, SubQuestion
 from sag_retrieval.language.asked import asked_words, asking
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.sentences import sentence_spans
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem, tokens
 from sag_retrieval.release.arrays import Index
@@ -25,7 +25,7 @@ TermWeights = Callable[[Iterable[str]], Mapping[str, float]]
 """The idf of each index term over all passages of a release."""
 
 _OF_CONTEXT, _OF_COUNTED = 0.5, 3.0
-_CLAUSE_MARK = re.compile(r"[，；：]|[,;:.](?=\s)")
+_CLAUSE_MARK = patterns("all")["clause_mark"]
 _LEAST_TERMS = 2
 """Terms of a part that stands alone."""
 

@@ -1,7 +1,6 @@
 """The sentences of passages: which may be quoted, which cover the terms of a question, which supports a claim."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ import numpy as np
 
 from sag_retrieval.ask.question import question_terms
 from sag_retrieval.core.types import Floats
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.layout import LineKind, logical_lines
 from sag_retrieval.language.sentences import sentence_spans, spans_within
 from sag_retrieval.language.words import normal_name, tokens
@@ -21,7 +21,7 @@ _LONGEST = 700
 """Characters of a quotation of several sentences."""
 _BACK, _ON = 3, 6
 """Sentences that are joined before one that refers back, and after a lead-in with a colon."""
-_FRAGMENT = re.compile(r"[a-z][a-z]")
+_FRAGMENT = patterns("all")["fragment"]
 _TITLE_SHARE, _REPEATED_SHARE, _RANK_DECAY = 0.5, 0.3, 0.1
 """docs/algorithm.md §rag.1"""
 

@@ -1,11 +1,11 @@
 """Which kinds of value a sentence states: names, dates, durations, numbers, places, reasons."""
 
-import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from sag_retrieval.ask.question import AnswerKind
 from sag_retrieval.language.asked import asking
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import is_cjk, normal_name
 
@@ -17,10 +17,10 @@ STRICT: frozenset[AnswerKind] = frozenset({"name", "date", "duration", "number"}
 TextKeys = Sequence[tuple[str, str]]
 """Type and value of typed keys of a passage; a sentence states those that stand in it."""
 
-_CLAUSE_END = re.compile(r"[，；。！？]|[,;.!?](?=\s)")
-_FIGURE = re.compile(r"\d[\d,.]*")
+_CLAUSE_END = patterns("all")["clause_end"]
+_FIGURE = patterns("all")["figure"]
 _UPPER = "A-Z0-9ÀÁÂÄÇÉÈÊËÍÎÏÑÓÔÖØÚÜŠŽ"
-_CAPITALISED = re.compile(rf"\b[{_UPPER}][\w.'’&-]*(?:\s(?:of|the|de|van|von|[{_UPPER}][\w.'’&-]*))*")
+_CAPITALISED = patterns("en")["capitalised_name"]
 
 
 def states(kind: AnswerKind, text: str, question: str, keys: TextKeys = ()) -> bool:

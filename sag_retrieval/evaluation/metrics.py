@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, normal_form
 
 Tokens = Callable[[str], list[str]]
@@ -16,11 +17,11 @@ Match = Literal["contains", "exact", "overlap"]
 OVERLAP_THRESHOLD = 0.3
 """Share of a reference's words that counts as a right answer under `match="overlap"`, as in SAGE."""
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_ARTICLES = patterns("en")["article"]
 _ASCII_MARKS = str.maketrans("", "", string.punctuation)
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 _APOSTROPHES = str.maketrans("", "", "‘’")
-_ANSWER_IS = re.compile(r"answer is\s*", re.IGNORECASE)
+_ANSWER_IS = patterns("en")["answer_is"]
 
 
 def normalise(text: str) -> str:

@@ -15,6 +15,7 @@ from babel import Locale
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.clusters.groups import CitedSentence, Community
 from sag_retrieval.language.cleaning import clean
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, normal_name, tokens
 from sag_retrieval.llm_writing.written import Finding, LeftOut, LeftOutKind, WrittenFinding, WrittenSentence
 from sag_retrieval.models.protocols import estimate_tokens
@@ -31,8 +32,8 @@ _LEAST_WORDS: Final = 0.4
 _LEAST_OWN: Final = 0.15
 """Share that one event must hold to stay among the citations of a sentence."""
 _MOST_CITED: Final = 5
-_FIGURE: Final = re.compile(r"\d+(?:[.,]\d+)*")
-_CAPITALISED: Final = re.compile(r"[A-Z][\w'’-]+")
+_FIGURE = patterns("all")["figure_of_line"]
+_CAPITALISED = patterns("all")["capitalised"]
 _OPENING: Final = " \"“‘'(（「『"
 _MONTH: Final = re.compile(r"\b\d{4}-(\d\d)")
 _MONTHS: Final = Locale("en").months["format"]["wide"]

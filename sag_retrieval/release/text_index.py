@@ -1,6 +1,5 @@
 """The text of a release as arrays: BM25 postings by term, and the names of keys that a text mentions."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from sag_retrieval.core.types import Floats32, Rows
 from sag_retrieval.language.cases import is_cyrillic, without_cases
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import ENGLISH, LATIN_STEMMERS, STOP_WORDS, is_cjk, normal_name, stem, tokens
 from sag_retrieval.release.mapped_arrays import (
     CsrLists,
@@ -134,7 +134,7 @@ def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) ->
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384
 """Texts per batch."""
-_POSSESSIVE: Final = re.compile(r"['’]s\b")
+_POSSESSIVE = patterns("en")["possessive"]
 SHORTEST_NAME: Final = 2
 _REACH: Final = 32
 _COMPOUNDING: Final = frozenset({"danish", "dutch", "finnish", "german", "norwegian", "swedish"})

@@ -1,6 +1,5 @@
 """Statements with citations: numbered in reading order, passages cut to the cited sentences."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -8,12 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 from sag_retrieval.clusters.events import EventTable
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import tokens
 
 _AROUND = 80
-_SENTENCE = re.compile(r"[^。！？；.!?\n]*(?:[。！？；.!?]+[”’\"'」』）)\]]*|\n|$)")
+_SENTENCE = patterns("all")["sentence"]
 _Sentence = tuple[int, int, frozenset[str]]
-_WORD_END = re.compile(r"[\s，。！？；、,.!?;:：]")
+_WORD_END = patterns("all")["word_end"]
 
 
 @dataclass(frozen=True, slots=True)

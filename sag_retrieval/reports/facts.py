@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from sag_retrieval.clusters.events import EventTable, Flags, Rows
 from sag_retrieval.clusters.storage import DAMAGE
+from sag_retrieval.language.data import patterns
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.wording import Messages
@@ -34,7 +35,7 @@ _NO_BEARERS: Final = frozenset({"title", "heading", "topic", "action", "law", "w
 _COUNTED: Final = frozenset({"quantity", "percentage"})
 """Types of amounts that differ in kind from one to the next; those of one's own and money can be compared."""
 _FOR_ONE_AMOUNT: Final = 50
-_OPENING: Final = re.compile(r"(?:the |[\"“‘'「『《(（]|\W)*", re.IGNORECASE)
+_OPENING = patterns("en")["opening_of_name"]
 """What may stand before the name that begins a sentence."""
 _FIGURE: Final = re.compile(r"\d")
 _TOGETHER, _FEWEST_TOGETHER = 3, 2

@@ -1,10 +1,10 @@
 """Words that only ask, in each language: a question holds them, what answers it does not, so they find nothing."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import STOP_WORDS, fold
 
 
@@ -53,31 +53,17 @@ _RUSSIAN: Final = frozenset(
     """кто кого кому кем что чего чему чем где куда откуда когда почему зачем отчего как какой какая какое какие какого
     какому каким какими каких какую сколько чей чья чьё чье чьи ли""".split()
 )
-_WORD: Final = re.compile(r"[^\W\d_]+")
-_ENGLISH_MEASURE: Final = re.compile(r"\bhow\s+(?:many|much|long|often|far|old|soon)\b", re.IGNORECASE)
+_WORD = patterns("all")["letters"]
+_ENGLISH_MEASURE = patterns("en")["asks_measure"]
 
 
 def _longest_first(listed: str) -> str:
     return "|".join(sorted(listed.split(), key=len, reverse=True))
 
 
-_CHINESE: Final = re.compile(
-    "(?<!任)(?:"
-    + _longest_first(
-        """请问 請問 为什么 為什麼 什么时候 什麼時候 什么 什麼 甚么 甚麼 为何 為何 如何 怎么样 怎么办
-        怎么 怎麼 怎样 怎樣 何时 何時 何地 何处 何處 何种 何種 多少 多久 是否 有没有 有沒有
-        谁 誰 吗 嗎 呢"""
-    )
-    + "|哪(?!吒)[个個些种種家位所年天一几里裡儿兒项項]?|(?<![十百数數])几(?=[个個种種家年天月次份位名项項条條岁]))"
-)
-_KANA: Final = re.compile("[\u3040-\u30ff]")
-_JAPANESE: Final = re.compile(
-    _longest_first(
-        """なぜ 何故 どうして どうやって どのように どのような どのくらい どれくらい どんな どう
-        どこ どれ どの どちら いつ だれ 誰 何 なに
-        いくつ いくら ですか ますか でしょうか ませんか"""
-    )
-)
+_CHINESE = patterns("zh")["asking_word"]
+_KANA = patterns("ja")["kana"]
+_JAPANESE = patterns("ja")["asking_word"]
 
 
 def without_question_words(text: str) -> str:

@@ -1,24 +1,24 @@
 """The form of a sentence, told from its characters: prose or a row, speech, and whether it refers back."""
 
-import re
 from functools import lru_cache
 from importlib import resources
 from typing import Final
 
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk
 
-_ROW: Final = re.compile(r"\||\t|(?:[$€£¥] ?\d[\d,.]* +){2}|(?:\d[\d,.]{0,12} ?% +){2}")
+_ROW = patterns("all")["row"]
 """Cells of a table: bars, tabs, two amounts or shares beside each other."""
-_ADDRESS: Final = re.compile(r"https?://|www\.|\S@[^\s@]{1,80}\.\w|(?:^|\s)/\w+/\w+|\w\.(?:html?|php|pdf|docx?)\b")
-_SPEECH: Final = re.compile(r"[!?！？]|\bI\b|\b(?i:my|me|you|your|we|our|us|let['’]s)\b|[我你您咱]")
-_LABEL: Final = re.compile(r"^[^:：。.]{1,40}[:：]|^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、])\s")
-_END: Final = re.compile(r"[.。…!?！？][”’\"'」』）)\]]*$")
-_FIRST: Final = re.compile(r"^[\"“'‘(（「『]*([^\W\d_]+)")
-_PRONOUN: Final = re.compile(r"\b(?:he|she|him|his|her|hers|they|them|their)\b")
-_NAME: Final = re.compile(r"(?<![.!?] )\b[A-Z]")
+_ADDRESS = patterns("all")["address"]
+_SPEECH = patterns("all")["speech"]
+_LABEL = patterns("all")["statement_label"]
+_END = patterns("all")["statement_end"]
+_FIRST = patterns("all")["first_word"]
+_PRONOUN = patterns("en")["third_person"]
+_NAME = patterns("all")["capital_inside"]
 """A capital letter that no beginning of a sentence asks for."""
 _OPENING: Final = "“”\"'「『（("
-_IN_FORCE: Final = re.compile(r"^As (?:of|from|at) \S*\d")
+_IN_FORCE = patterns("en")["in_force"]
 """`As of 27 May 2023 …` begins a statement of its own."""
 _LETTERS, _LETTERS_CJK = 0.6, 0.4
 """Share of letters in a text that is more than figures; a Chinese character says as much as several letters."""

@@ -1,7 +1,6 @@
 """Name communities: by what distinguishes their events, by names that are known already, or by a model."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from sag_retrieval.clusters.events import EventTable, Floats, Keys, Rows, Spread
 from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.cleaning import clean
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold
 from sag_retrieval.models.protocols import ChatModel, Request, Usage
 from sag_retrieval.prompts import load_prompt
@@ -31,7 +31,7 @@ _NO_SHOWN_NAME: Final = frozenset({"title", "section", "heading"})
 _folded: Final = lru_cache(maxsize=65_536)(fold)  # values and types of frequent keys are compared again and again
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
-_NO_NAME = re.compile(r"^[\W\d_年月日时分秒]*$|^\w*_\w|^\d{1,2}[-./]\w{2,9}[-./]\d{2,4}\b")
+_NO_NAME = patterns("all")["no_title"]
 """No letters, a name of a file or column, or what begins with a date."""
 _WHOLE_DOCUMENT = 0.8, 0.5
 """A community is a document with this share of its events of it, and this share of the document's events in it."""

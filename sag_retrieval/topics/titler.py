@@ -4,13 +4,13 @@ The titler is a seam: another package adds one as an entry point of the group `s
 (`titler`). The one here needs no model: it takes what distinguishes the topic, its terms or else its names.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.plugins import Registry
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk
 from sag_retrieval.topics.words import is_phrase
 
@@ -18,8 +18,8 @@ MOST_CHARACTERS: Final = 12
 """Of a Chinese title."""
 MOST_WORDS: Final = 6
 """Of an English title."""
-_ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
-_COMMA = re.compile(r"[,，、;；]")
+_ADDED = patterns("all")["added_in_brackets"]
+_COMMA = patterns("all")["comma"]
 
 
 class TakenTitles:

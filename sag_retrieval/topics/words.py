@@ -3,7 +3,6 @@
 No names, no function words, nothing that most events say.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,16 +14,14 @@ from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.clusters.events import EventTable, Flags, Floats
 from sag_retrieval.core.types import Rows, Rows64
-from sag_retrieval.language.data import words_of_all
+from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.tagging import tagged
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem
 from sag_retrieval.statements.form import is_prose
 
-_WORD: Final = re.compile(
-    r"[\u4e00-\u9fff]+|[\u30a0-\u30ff]{2,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff][^\W\d_]*(?:[-'’][^\W\d_]+)*"
-)
-_CONTRACTED: Final = re.compile("['’]")
-_STARTS: Final = re.compile(r"(?:^|[.!?:;\n\"“‘(\[*#-]\s?)\s?$")
+_WORD = patterns("all")["term_word"]
+_CONTRACTED = patterns("all")["apostrophe"]
+_STARTS = patterns("all")["starts_statement"]
 """Before the first word of a sentence or line."""
 _SHORTEST: Final = 3
 """Letters of a word outside Chinese and Japanese."""
@@ -225,9 +222,9 @@ _OWN: Final = 0.25
 _KEPT: Final = 10
 _PHRASE_CJK: Final = 4
 """Characters of a Chinese phrase: two words of two, the usual length."""
-_NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ing|ly|self|selves)$")
+_NO_NOUN = patterns("en")["no_noun"]
 """Ends of English words that are rarely the first or the last word of a noun phrase."""
-_PLURAL: Final = re.compile(r"[^suiy']s$")
+_PLURAL = patterns("en")["plural"]
 """`ideas flow` is a clause: a modifier stands in the singular, or before a plural."""
 
 _Phrase = tuple[int, ...]

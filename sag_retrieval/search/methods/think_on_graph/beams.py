@@ -1,6 +1,5 @@
 """Paths through the graph: where they start, how relevant an edge is, how paths grow, and which are kept."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats, Rows, Rows64
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph, Overlap
 from sag_retrieval.release.mapped_arrays import join
@@ -16,15 +16,8 @@ from sag_retrieval.release.mapped_arrays import join
 Seed = tuple[int, float]
 """Entity row and score."""
 
-_ENGLISH: Final = re.compile(
-    r"\b(?:timelines?|chronolog\w+|before and after|over time|step by step|sequence of|series of|chain of"
-    r"|history of|evolution of|development of|evolved?|led to|leading to|followed by|and then|and later"
-    r"|after which|since then|result(?:ed|ing) in|relationship between|connection between|trace)\b"
-)
-_CHINESE: Final = re.compile(
-    "时间线|时间轴|时间顺序|前后|先后|历程|演变|演化|来龙去脉|经过|过程|依次|逐步|随后|接着|多次|导致|之间的关系"
-    "|時間線|時間軸|前後|先後|歷程|演變|來龍去脈|經過|過程|導致|關係"
-)
+_ENGLISH = patterns("en")["several_steps"]
+_CHINESE = patterns("zh")["several_steps"]
 
 
 def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) -> list[Seed]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sag_retrieval.core.errors import ModelError, QueryError, RecordError
 from sag_retrieval.core.public import public
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, language_of
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
@@ -18,20 +19,11 @@ from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.source import RowHit, Tier, TierSource
 
 _MOST_NAMES: Final = 4
-_REFERS_EN: Final = re.compile(
-    r"\b(?:he|him|his|she|her|hers|it|its|they|them|their|theirs|this|these|those|former|latter"
-    r"|(?:of|in|for|with|by|from|to|about|at|on|after|before|than)\s+that|that(?=\W*$))\b"
-    r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )\bthere\b(?!\s+(?:is|are|was|were)\b)",
-    re.IGNORECASE,
-)
+_REFERS_EN = patterns("en")["refers_back"]
 """Words for what was named before; `that` and `there` also introduce clauses, and count where they do not."""
-_REFERS_ZH: Final = re.compile(
-    r"(?<![其吉])[他她它](?![人国乡])|其(?![他它实中余])|这(?!样)|那(?!么)|(?<!应)该|(?<![因如由])此(?![外后])|前者|后者|上述|对方|当地|当时"
-)
-_GOES_ON: Final = re.compile(
-    r"^\s*+(?:(?:and|but|or|also|then|(?:what|how)\s+about)\b|那么?|还有|另外|而)|呢[\s?？]*+$", re.IGNORECASE
-)
-_DATE_OR_NUMBER: Final = re.compile(r"^[\W\d_年月日时分秒]*$")
+_REFERS_ZH = patterns("zh")["refers_back"]
+_GOES_ON = patterns("all")["goes_on_from_before"]
+_DATE_OR_NUMBER = patterns("all")["date_or_number"]
 
 
 @dataclass(frozen=True, slots=True)

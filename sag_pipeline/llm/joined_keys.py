@@ -12,9 +12,8 @@ from sag_pipeline.extract.model_keys import (
     ReadKeys,
     keys_from_reply,
 )
-from sag_pipeline.extract.rules.keys import FORECAST, offline_keys
-from sag_pipeline.extract.rules.name_types import ENTITY
 from sag_pipeline.extract.support import may_be_name
+from sag_pipeline.extract.triples import ENTITY
 from sag_retrieval.core.key_schema import KeyTypes
 from sag_retrieval.core.records import Document, Event, EventKey
 from sag_retrieval.language.dates import DATE, dates
@@ -45,6 +44,8 @@ def joined_keys(
         docs/algorithm.md §extraction.28.
 
     """
+    from sag_pipeline.extract.rules.keys import FORECAST, offline_keys  # noqa: PLC0415  it loads the dictionaries of all rules
+
     options = options or KeyOptions()
     types = options.schema.of_source(document.source)
     ruled = defaultdict[str, list[EventKey]](list)

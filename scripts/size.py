@@ -26,7 +26,7 @@ BOUNDS = {
     "decision records, words": 6_000,
     "decision records, words of the longest": 200,
     "pages of docs": 25,
-    "pages of docs, words": 36_310,
+    "pages of docs, words": 35_600,
     "lines of tests": 44_740,
 }
 """Row → most that it may have; lowered with every part that goes."""

@@ -252,7 +252,7 @@ def _option_rows(name: str, usual: object, shown: dict[tuple[str, str], tuple[st
         section, known = shown.setdefault((leaf, meaning), (name, default))
         other = "" if known == default else f" (`{default or 'none'}`)"
         if section == name:
-            told = f" | {f'`{known}`' if known else ''} | {row['values']} | {meaning} |"
+            told = f" | {f'`{known}`' if known else ''} | {_short(row['values'])} | {meaning} |"
             rows.setdefault(leaf + told, [told]).append(f"`{row['name']}`{other}")
         else:
             again.setdefault(section, []).append(f"`{row['name']}`{other}")
@@ -265,6 +265,19 @@ def _option_rows(name: str, usual: object, shown: dict[tuple[str, str], tuple[st
     return lines
 
 
+_SHORT = {
+    "a whole number, ": "", "a number, ": "", "at least ": "≥ ", "at most ": "≤ ", "more than ": "> ",
+    "less than ": "< ", " to ": "–", "one of ": "", "true or false": "boolean", "a list divided by commas": "list",
+}  # fmt: skip
+"""What messages say in words, as the tables write it."""
+
+
+def _short(values: str) -> str:
+    for long, short in _SHORT.items():
+        values = values.replace(long, short)
+    return values
+
+
 def options() -> str:
     """The page about every option of every method and operation."""
     lines = ["# Options", "", "Written by `just docs` from the options classes; do not edit.", ""]
@@ -273,19 +286,22 @@ def options() -> str:
         '(`--set hops=2`), in Python (`options={"hops": 2}`, or an object of the class) and in Dagster. Options of'
     ]
     lines += ["a group have a dot (`--set graph.beam_width=8`). A list is divided by commas, and `none` stands for no"]
-    lines += ["value. `sag settings --options NAME` prints one of these tables.", ""]
+    lines += [
+        "value; a default without a point is an integer. Options of a method stand in `sag search --method NAME --set`"
+    ]
+    lines += ["and `release.search(method=NAME, options=…)`.", ""]
     lines += ["## Methods", "", "| `--method` | finds passages by | not for |", "|---|---|---|"]
     lines += [f"| `{entry.name}` | {entry.summary} | {entry.weak} |" for entry in METHODS.own.values()]
     lines += [""]
     shown: dict[tuple[str, str], tuple[str, str]] = {}
     for name in sorted(option_names(), key=["ingest", "pipeline", "report"].__contains__):  # what others repeat first
         usual = default_options(name)
-        use = USES.get(name, f'`sag search --method {name} --set`, `release.search(method="{name}", options=…)`')
+        use = f": {USES[name]}" if name in USES else ""
         lines += [f"## {name}", ""]
         if usual is None:
             lines += ["No options.", ""]
             continue
-        lines += [f"`{type(usual).__name__}`: {use}.", ""]
+        lines += [f"`{type(usual).__name__}`{use}.", ""]
         lines += _option_rows(name, usual, shown)
     return "\n".join(lines).rstrip() + "\n"
 

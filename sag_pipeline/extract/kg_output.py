@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import digits
 from typing import Any, Final
 
 from sag_pipeline.extract.triples import ENTITY, is_entity, relation_name
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Triple, make_id
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.language.words import fold, is_cjk
 
 UNKNOWN: Final = "Unknown"
@@ -63,8 +65,9 @@ def merge_graphs(graphs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
     """Clean a model's graph of one document for merging.
 
-    Left out: triples without head, relation or tail, or with a bare amount as head or tail, and entities that are bare
-    amounts. Relations become lower snake case. Every triple gets `document` as its document.
+    Ends get the names and types of their entities (`named_triples`). Left out: triples without head, relation or tail,
+    or with a bare amount as head or tail, and entities that are bare amounts. Relations become lower snake case. Every
+    triple gets `document` as its document.
 
     Source:
         docs/algorithm.md §think-on-graph.2
@@ -72,12 +75,48 @@ def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
     """
     triples = [
         {**triple, "relation": relation_name(str(triple["relation"])), "doc_id": document}
-        for triple in _objects(graph.get("triples"))
-        if all(str(triple.get(part) or "").strip() for part in _NEEDED)
+        for triple in named_triples(graph)
+        if all(_text(triple.get(part)) for part in _NEEDED)
         and all(is_entity(str(triple[end])) for end in ("head", "tail"))
     ]
     entities = [e for e in _objects(graph.get("entities")) if is_entity(str(e.get("name") or ""))]
     return {**graph, "doc_id": document, "entities": entities, "triples": triples}
+
+
+def named_triples(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The triples of a graph; each end has the name and the type of its entity, where `entities` has one.
+
+    An end is found by `head_id` or `tail_id`, else by its text as a name, else by its text as an id. Text that is a
+    name stays as it is written, and so does an id without an entity: `unnamed` counts these ends of a triple.
+
+    Examples:
+        >>> graph = {"entities": [{"id": "e1", "name": "Ada", "type": "Person"}]}
+        >>> graph["triples"] = [{"head": "e1", "relation": "met", "tail": "e2"}]
+        >>> named_triples(graph)[0]["head"], named_triples(graph)[0]["head_type"], named_triples(graph)[0]["unnamed"]
+        ('Ada', 'Person', 1)
+
+    """
+    entities = [entity for entity in _objects(graph.get("entities")) if _text(entity.get("name"))]
+    by_id = {_text(entity["id"]): entity for entity in entities if _text(entity.get("id"))}
+    by_name = {fold(_text(entity["name"])): entity for entity in reversed(entities)}
+    of_ids = {entity_id.rstrip(digits) for entity_id in by_id} - {""}
+    found = []
+    for triple in _objects(graph.get("triples")):
+        made = dict(triple) | {"unnamed": 0}
+        for end in ("head", "tail"):
+            text, given = _text(triple.get(end)), _text(triple.get(f"{end}_id"))
+            entity = by_id.get(given) if given else by_name.get(fold(text), by_id.get(text))
+            is_id = not text or (text in by_id and fold(text) not in by_name)
+            made[end] = _text(entity["name"]) if entity and is_id else text or given
+            if entity and entity.get("type"):
+                made[f"{end}_type"] = triple.get(f"{end}_type") or entity["type"]
+            made["unnamed"] += not entity and (not text or text.rstrip(digits) in of_ids)
+        found.append(made)
+    return found
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()
 
 
 @dataclass(slots=True)
@@ -98,7 +137,7 @@ class _Merged:
             for entity in _objects(graph.get("entities"))
         }
         for triple in _objects(graph.get("triples")):
-            if all(str(triple.get(end) or "").strip() for end in ("head", "tail")):
+            if all(_text(triple.get(end)) for end in ("head", "tail")):
                 self._add_triple(triple, triple.get("doc_id", graph["doc_id"]), properties)
         if len(self.triples) > first:
             self.mapping[document] = {"start_triple_index": first, "end_triple_index": len(self.triples) - 1}
@@ -170,20 +209,22 @@ def export_graph(triples: Sequence[Triple], key_types: Mapping[str, str]) -> dic
 def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Supplied events by document id from a `kg_output.json`, one per triple: sentence, typed keys and the triple.
 
+    Ends have the names and types of their entities (`named_triples`).
+
     Raises:
-        SourceError: If the graph has no list of triples.
+        SourceError: If the graph has no list of triples, or none of them says its document.
 
     """
-    triples = graph.get("triples")
-    if not isinstance(triples, list):
+    if not isinstance(graph.get("triples"), list):
         raise SourceError("no list `triples`; a kg_output.json has entities, relations and triples")
+    triples = named_triples(graph)
     events: dict[str, dict[str, dict[str, Any]]] = {}
-    for triple in _objects(triples):
-        if triple.get("doc_id") is None or not all(str(triple.get(part) or "").strip() for part in _NEEDED):
+    for triple in triples:
+        if triple.get("doc_id") is None or not all(_text(triple.get(part)) for part in _NEEDED):
             continue
-        head, relation, tail = (str(triple[part]).strip() for part in _NEEDED)
+        head, relation, tail = (_text(triple[part]) for part in _NEEDED)
         keys = [
-            {"type": str(triple.get(f"{end}_type") or ENTITY).lower(), "value": str(triple[end]).strip()}
+            {"type": stored_type(str(triple.get(f"{end}_type") or ENTITY)), "value": triple[end]}
             for end in ("head", "tail")
         ]
         event = {
@@ -191,10 +232,25 @@ def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
             "keys": keys,
             "triples": [[head, relation, tail]],
             "properties": _object(triple.get("properties")),
+            "unnamed": triple["unnamed"],
         }
         said = json.dumps(event)
         events.setdefault(str(triple["doc_id"]), {}).setdefault(said, event)
+    if triples and not events:
+        raise SourceError(f"none of {len(triples):,} triples has head, relation, tail and `doc_id`, its document")
     return {document: list(found.values()) for document, found in events.items()}
+
+
+def stored_type(written: str) -> str:
+    """A type of another system as the default schema calls it, else in lower case.
+
+    Examples:
+        >>> stored_type("Organization"), stored_type("Gene")
+        ('organisation', 'gene')
+
+    """
+    named = default_schema().every.named(written)
+    return named.name if named else written.lower()
 
 
 def _sentence(head: str, relation: str, tail: str) -> str:

@@ -35,7 +35,8 @@ def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> 
             for event in events
         )
         text = str(first_of(row, ("text", "passage", "content")) or "\n".join(event.content for event in given))
-        yield GivenDocument(document, str(row.get("title") or document), text, given)
+        left_out = {"name of an id without an entity": sum(event["unnamed"] for event in events)}
+        yield GivenDocument(document, str(row.get("title") or document), text, given, left_out=left_out)
 
 
 def read_graph(source: Path) -> SourceRow:

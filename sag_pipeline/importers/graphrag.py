@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from sag_pipeline.extract.kg_output import stored_type
+from sag_pipeline.importers.knowledge_graph import stored_type
 from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, SourceRow, listed, read_rows
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.language.sentences import sentences

@@ -4,8 +4,14 @@ import json
 
 import pytest
 
-from sag_pipeline.extract.kg_output import clean_graph, events_of_graph, export_graph, merge_graphs, outermost_json
 from sag_pipeline.extract.triples import read_triples
+from sag_pipeline.importers.knowledge_graph import (
+    clean_graph,
+    events_of_graph,
+    export_graph,
+    merge_graphs,
+    outermost_json,
+)
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Event, Key
 from tests.support.golden import recorded

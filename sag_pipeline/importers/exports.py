@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from sag_pipeline.extract.kg_output import export_graph
 from sag_pipeline.extract.triples import end_key
+from sag_pipeline.importers.knowledge_graph import export_graph
 from sag_retrieval.api import Release
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError

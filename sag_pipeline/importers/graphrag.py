@@ -3,19 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from sag_pipeline.importers.knowledge_graph import stored_type
 from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, SourceRow, listed, read_rows
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.language.sentences import sentences
 from sag_retrieval.language.words import fold
 
 TABLES = ("documents", "text_units", "entities", "relationships")
-_TYPES = {
-    "PERSON": "person",
-    "GEO": "place",
-    "LOCATION": "place",
-    "ORGANIZATION": "organisation",
-    "EVENT": "occasion",
-}
+_GEO = "GEO"
 _DATED = ("create_final_", "")
 _LONGEST_EVENT = 300
 
@@ -34,7 +29,7 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
     tables = {name: _checked(name, read_rows(_file(folder, name))) for name in TABLES}
     units = {row["id"]: _documents_of(row) for row in tables["text_units"]}
     types = {
-        row["title"]: _TYPES.get(written, written.lower())
+        row["title"]: stored_type("location" if written == _GEO else written)
         for row in tables["entities"]
         if (written := str(row.get("type") or UNTYPED))
     }

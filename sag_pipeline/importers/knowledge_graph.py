@@ -1,13 +1,268 @@
-"""Knowledge graphs in the form of kg_output.json as documents: every triple becomes an event with two typed keys."""
+"""Knowledge graphs in the exchange format `kg_output.json`: parsed, merged, exported, and read as documents."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from string import digits
+from typing import Any, Final
 
-from sag_pipeline.extract.kg_output import clean_graph, events_of_graph, merge_graphs, outermost_json
+from sag_pipeline.extract.triples import ENTITY, is_entity, relation_name
 from sag_pipeline.importers.records import GivenDocument, GivenEvent, SourceRow, first_of, read_rows
 from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.records import Triple, make_id
+from sag_retrieval.core.schema_file import default_schema
+from sag_retrieval.language.words import fold, is_cjk
 
-_ID = ("doc_id", "document_id", "id")
+UNKNOWN: Final = "Unknown"
+"""Type of a head or tail without a type."""
+
+_NEEDED: Final = ("head", "relation", "tail")
+_ID: Final = ("doc_id", "document_id", "id")
+
+
+def outermost_json(text: str) -> dict[str, Any]:
+    """The object between the first `{` and the last `}` of a text.
+
+    Raises:
+        SourceError: If there is none, or it is not valid JSON.
+
+    """
+    start, end = text.find("{"), text.rfind("}")
+    if not 0 <= start < end:
+        raise SourceError(f"no JSON object in {text[:60]!r}")
+    try:
+        found: dict[str, Any] = json.loads(text[start : end + 1])
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"broken JSON object in {text[:60]!r}: {str(error).partition(';')[0]}") from error
+    return found
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list; of what another program wrote, anything else is left out."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def merge_graphs(graphs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge the graphs of single documents into one.
+
+    Entities are the heads and tails of the triples, one per type and folded name; other spellings are its aliases. Ids
+    depend on type and name only, so they stay the same when documents are added. Graphs without `doc_id` and triples
+    without head or tail are left out. `clean_graph` removes other errors of a model.
+
+    Source:
+        docs/algorithm.md §think-on-graph.11
+
+    """
+    merged = _Merged()
+    for graph in graphs:
+        if graph.get("doc_id") is not None:
+            merged.add(graph)
+    return merged.as_dict()
+
+
+def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
+    """Clean a model's graph of one document for merging.
+
+    Ends get the names and types of their entities (`named_triples`). Left out: triples without head, relation or tail,
+    or with a bare amount as head or tail, and entities that are bare amounts. Relations become lower snake case. Every
+    triple gets `document` as its document.
+
+    Source:
+        docs/algorithm.md §think-on-graph.2
+
+    """
+    triples = [
+        {**triple, "relation": relation_name(str(triple["relation"])), "doc_id": document}
+        for triple in named_triples(graph)
+        if all(_text(triple.get(part)) for part in _NEEDED)
+        and all(is_entity(str(triple[end])) for end in ("head", "tail"))
+    ]
+    entities = [e for e in _objects(graph.get("entities")) if is_entity(str(e.get("name") or ""))]
+    return {**graph, "doc_id": document, "entities": entities, "triples": triples}
+
+
+def named_triples(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The triples of a graph; each end has the name and the type of its entity, where `entities` has one.
+
+    An end is found by `head_id` or `tail_id`, else by its text as a name, else by its text as an id. Text that is a
+    name stays as it is written, and so does an id without an entity: `unnamed` counts these ends of a triple.
+
+    Examples:
+        >>> graph = {"entities": [{"id": "e1", "name": "Ada", "type": "Person"}]}
+        >>> graph["triples"] = [{"head": "e1", "relation": "met", "tail": "e2"}]
+        >>> named_triples(graph)[0]["head"], named_triples(graph)[0]["head_type"], named_triples(graph)[0]["unnamed"]
+        ('Ada', 'Person', 1)
+
+    """
+    entities = [entity for entity in _objects(graph.get("entities")) if _text(entity.get("name"))]
+    by_id = {_text(entity["id"]): entity for entity in entities if _text(entity.get("id"))}
+    by_name = {fold(_text(entity["name"])): entity for entity in reversed(entities)}
+    of_ids = {entity_id.rstrip(digits) for entity_id in by_id} - {""}
+    found = []
+    for triple in _objects(graph.get("triples")):
+        made = dict(triple) | {"unnamed": 0}
+        for end in ("head", "tail"):
+            text, given = _text(triple.get(end)), _text(triple.get(f"{end}_id"))
+            entity = by_id.get(given) if given else by_name.get(fold(text), by_id.get(text))
+            is_id = not text or (text in by_id and fold(text) not in by_name)
+            made[end] = _text(entity["name"]) if entity and is_id else text or given
+            if entity and entity.get("type"):
+                made[f"{end}_type"] = triple.get(f"{end}_type") or entity["type"]
+            made["unnamed"] += not entity and (not text or text.rstrip(digits) in of_ids)
+        found.append(made)
+    return found
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()
+
+
+@dataclass(slots=True)
+class _Merged:
+    entities: dict[str, dict[str, Any]] = field(default_factory=dict)
+    aliases: dict[str, dict[str, None]] = field(default_factory=dict)
+    relations: dict[str, dict[str, Any]] = field(default_factory=dict)
+    triples: list[dict[str, Any]] = field(default_factory=list)
+    mapping: dict[str, dict[str, int]] = field(default_factory=dict)
+    domains: dict[str, str] = field(default_factory=dict)
+
+    def add(self, graph: Mapping[str, Any]) -> None:
+        document = str(graph["doc_id"])
+        self.domains[document] = graph.get("domain") or ""
+        first = len(self.triples)
+        properties = {
+            _identity(entity.get("type"), str(entity.get("name") or "")): _object(entity.get("properties"))
+            for entity in _objects(graph.get("entities"))
+        }
+        for triple in _objects(graph.get("triples")):
+            if all(_text(triple.get(end)) for end in ("head", "tail")):
+                self._add_triple(triple, triple.get("doc_id", graph["doc_id"]), properties)
+        if len(self.triples) > first:
+            self.mapping[document] = {"start_triple_index": first, "end_triple_index": len(self.triples) - 1}
+
+    def _add_triple(self, triple: Mapping[str, Any], document: object, properties: Mapping[str, Any]) -> None:
+        ends = {end: self._entity(triple, end, properties) for end in ("head", "tail")}
+        types = {end: ends[end]["type"] for end in ends}
+        if triple.get("relation"):
+            self._count(triple["relation"], types)
+        self.triples.append(
+            {
+                "head": triple["head"],
+                "head_id": ends["head"]["id"],
+                "head_type": types["head"],
+                "relation": triple.get("relation") or "",
+                "tail": triple["tail"],
+                "tail_id": ends["tail"]["id"],
+                "tail_type": types["tail"],
+                "doc_id": document,
+                "properties": _object(triple.get("properties")),
+            }
+        )
+
+    def _count(self, relation: str, types: Mapping[str, str]) -> None:
+        examples = {f"example_{end}_type": types[end] for end in ("head", "tail")}
+        self.relations.setdefault(relation, {"type": relation, "count": 0, **examples})["count"] += 1
+
+    def _entity(self, triple: Mapping[str, Any], end: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+        name, key_type = str(triple[end]), triple.get(f"{end}_type") or UNKNOWN
+        identity = _identity(key_type, name)
+        entity = self.entities.setdefault(identity, {"id": identity, "name": name, "type": key_type, "properties": {}})
+        entity["properties"] = {**properties.get(identity, {}), **entity["properties"]}
+        if name != entity["name"]:
+            self.aliases.setdefault(identity, {})[name] = None
+        return entity
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "entities": [e | {"aliases": list(self.aliases.get(e["id"], ()))} for e in self.entities.values()],
+            "relations": list(self.relations.values()),
+            "triples": self.triples,
+            "doc_mapping": self.mapping,
+            "doc_domains": self.domains,
+            "statistics": {
+                "total_entities": len(self.entities),
+                "total_triples": len(self.triples),
+                "total_relation_types": len(self.relations),
+            },
+        }
+
+
+def export_graph(triples: Sequence[Triple], key_types: Mapping[str, str]) -> dict[str, Any]:
+    """`kg_output.json` of a release's triples; the types of entities are those of their keys."""
+    by_document: dict[str, list[dict[str, Any]]] = {}
+    for triple in triples:
+        by_document.setdefault(triple.document_id, []).append(
+            {
+                "head": triple.head,
+                "head_type": key_types.get(triple.head_key_id, ENTITY),
+                "relation": triple.relation,
+                "tail": triple.tail,
+                "tail_type": key_types.get(triple.tail_key_id, ENTITY),
+                "properties": json.loads(triple.properties),
+            }
+        )
+    return merge_graphs({"doc_id": document, "triples": found} for document, found in by_document.items())
+
+
+def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Supplied events by document id from a `kg_output.json`, one per triple: sentence, typed keys and the triple.
+
+    Ends have the names and types of their entities (`named_triples`).
+
+    Raises:
+        SourceError: If the graph has no list of triples, or none of them says its document.
+
+    """
+    if not isinstance(graph.get("triples"), list):
+        raise SourceError("no list `triples`; a kg_output.json has entities, relations and triples")
+    triples = named_triples(graph)
+    events: dict[str, dict[str, dict[str, Any]]] = {}
+    for triple in triples:
+        if triple.get("doc_id") is None or not all(_text(triple.get(part)) for part in _NEEDED):
+            continue
+        head, relation, tail = (_text(triple[part]) for part in _NEEDED)
+        keys = [
+            {"type": stored_type(str(triple.get(f"{end}_type") or ENTITY)), "value": triple[end]}
+            for end in ("head", "tail")
+        ]
+        event = {
+            "content": _sentence(head, relation, tail),
+            "keys": keys,
+            "triples": [[head, relation, tail]],
+            "properties": _object(triple.get("properties")),
+            "unnamed": triple["unnamed"],
+        }
+        said = json.dumps(event)
+        events.setdefault(str(triple["doc_id"]), {}).setdefault(said, event)
+    if triples and not events:
+        raise SourceError(f"none of {len(triples):,} triples has head, relation, tail and `doc_id`, its document")
+    return {document: list(found.values()) for document, found in events.items()}
+
+
+def stored_type(written: str) -> str:
+    """A type of another system as the default schema calls it, else in lower case.
+
+    Examples:
+        >>> stored_type("Organization"), stored_type("Gene")
+        ('organisation', 'gene')
+
+    """
+    named = default_schema().every.named(written)
+    return named.name if named else written.lower()
+
+
+def _sentence(head: str, relation: str, tail: str) -> str:
+    words = relation_name(relation).replace("_", " ")
+    return f"{head}{words}{tail}。" if is_cjk(head + relation + tail) else f"{head} {words} {tail}."
+
+
+def _identity(key_type: object, name: str) -> str:
+    return make_id("n", key_type or UNKNOWN, fold(name))
 
 
 def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> Iterator[GivenDocument]:
@@ -35,7 +290,8 @@ def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> 
             for event in events
         )
         text = str(first_of(row, ("text", "passage", "content")) or "\n".join(event.content for event in given))
-        yield GivenDocument(document, str(row.get("title") or document), text, given)
+        left_out = {"name of an id without an entity": sum(event["unnamed"] for event in events)}
+        yield GivenDocument(document, str(row.get("title") or document), text, given, left_out=left_out)
 
 
 def read_graph(source: Path) -> SourceRow:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.errors import FilterError, ReleaseError, shown
 from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.protocols import Embedder
@@ -267,6 +267,35 @@ class Index:
     rows: Mapping[str, pa.Table]
     arrays: Arrays
     embedder: Embedder
+
+    def spelling(self, name: str) -> str:
+        """A folded name of a key as the key or its alias is written."""
+        keys = take_rows(self.rows["keys"].select(["key_id", "value_string"]), self.arrays.mentions.exact(name))
+        aliases = self.rows["key_aliases"]
+        own = aliases.filter(pc.is_in(aliases["key_id"], keys["key_id"].combine_chunks()))["alias"]
+        written = (*keys["value_string"].to_pylist(), *own.to_pylist())
+        return next((each for each in written if normal_name(each) == name), name)
+
+    def keys_named(self, name: str) -> Rows:
+        """Rows of the keys that have a name or alias; none for a name that is like no other.
+
+        Raises:
+            FilterError: If no key has it, but one has a name that is spelt like it.
+
+        """
+        rows = self.arrays.mentions.exact(name)
+        if not len(rows) and (meant := self.did_you_mean(name)):
+            raise FilterError(f"no key of this release is called {shown(name)}{meant}")
+        return rows
+
+    def key_ids(self, name: str) -> list[str]:
+        """Ids of the keys that have a name or alias; see `keys_named`."""
+        return [self.rows["keys"]["key_id"][row].as_py() for row in self.keys_named(name).tolist()]
+
+    def did_you_mean(self, name: str) -> str:
+        """The end of a message about an unknown name: the name of a key that is spelt like it; empty without one."""
+        near = self.arrays.mentions.near(name)
+        return f"; did you mean {self.spelling(near)!r}?" if near else ""
 
     @cached_property
     def leads(self) -> Flags:

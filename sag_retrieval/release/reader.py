@@ -142,7 +142,7 @@ class Reader:
         index = self.index
         with self._lock:
             options = SandboxOptions(schema=schema_of_release(self.manifest.key_schema))
-            return open_sandbox(NumberedRows(index.rows, index.arrays), options=options)
+            return open_sandbox(NumberedRows(index.rows, index.arrays), options=options, index=index)
 
     def close(self) -> None:
         """Release the read lock, so that the release can be pruned; tables that were used before stay readable."""

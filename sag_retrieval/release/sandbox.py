@@ -7,7 +7,7 @@ below do not name is refused.
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -26,7 +26,7 @@ from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Flags, Rows
 from sag_retrieval.notebook import MOST_ROWS, render_table
-from sag_retrieval.release.arrays import Allowed
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.schema import QUERYABLE, TABLES
 from sag_retrieval.release.sql_process import (
     QueryEnded,
@@ -93,7 +93,7 @@ _FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape 
     -> ->> json_extract json_extract_string json_extract_path json_extract_path_text
     json_type json_valid json_exists json_contains json_array_length json_structure
     count count_star sum avg mean min max median bool_and bool_or
-    row_number rank dense_rank percent_rank"""
+    row_number rank dense_rank percent_rank has_key"""
 
 FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
 """No function that reads a file, a setting, the clock or chance, and none that makes long text from short."""
@@ -104,6 +104,8 @@ NOT_COLUMNS: Final = frozenset(_NOT_COLUMNS.split())
 """Names that look like columns but are functions of the clock or the connection."""
 LONGEST: Final = 4_000
 _DEEPEST: Final = 100
+KeyIds = Callable[[str], Sequence[str]]
+_HAS_KEY: Final = "has_key"
 _CTE_NAME = re.compile(r"[a-z_]\w*", re.ASCII | re.IGNORECASE)
 _BARE = """SELECT events.event_id
 FROM (SELECT e.*, d.* EXCLUDE (document_id, title, "row"), d AS documents
@@ -123,8 +125,13 @@ class CheckedSql:
     is_condition: bool
 
 
-def check_sql(sql: str) -> CheckedSql:
+def check_sql(sql: str, keys_of: KeyIds | None = None) -> CheckedSql:
     """Check `sql`, one SELECT or a bare condition, which becomes the SELECT of the events for which it holds.
+
+    Args:
+        sql: The text.
+        keys_of: Ids of the keys that have a name or alias, for `has_key('name')`: it holds for a row whose `event_id`
+            has one of them.
 
     Raises:
         FilterError: If it is too long or too deep, neither a single SELECT nor a condition, or holds a part that the
@@ -141,7 +148,7 @@ def check_sql(sql: str) -> CheckedSql:
     statements = _parse(sql)
     if not statements["error"]:
         _check_statement(statements)
-        return CheckedSql(_text(statements), is_condition=False)
+        return CheckedSql(_text(statements, keys_of), is_condition=False)
     condition = _parse(f"SELECT (\n{sql}\n)") if statements["error_type"] == "parser" else statements
     if condition["error"]:
         raise FilterError(f"sql refused: {_reason(sql, statements, condition)}")
@@ -149,7 +156,7 @@ def check_sql(sql: str) -> CheckedSql:
     node = condition["statements"][0]["node"]
     if not _is_one_expression(node):
         raise FilterError("sql refused: a condition must be one expression, nothing before or after it")
-    expression = _text(condition).removeprefix("SELECT ")
+    expression = _text(condition, keys_of).removeprefix("SELECT ")
     return CheckedSql(_BARE.format(expression), is_condition=True)
 
 
@@ -277,10 +284,29 @@ def _parse(sql: str) -> dict[str, Any]:
         raise FilterError(f"sql refused: {str(error).splitlines()[0]}") from error
 
 
-def _text(statements: dict[str, Any]) -> str:
+def _text(statements: dict[str, Any], keys_of: KeyIds | None) -> str:
+    """A checked statement as the parser writes it, each `has_key` in terms of tables."""
+    if keys_of is not None:
+        _with_keys(statements, keys_of)
     with _lock:
         row = _parser().execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(statements)]).fetchone()
     return str(row[0]) if row else ""
+
+
+def _with_keys(node: object, keys_of: KeyIds) -> None:
+    """Put what each `has_key` means in its place; the tree is checked, so it is not deep."""
+    if isinstance(node, dict) and str(node.get("function_name")).lower() == _HAS_KEY:
+        given = [each["expression"].get("literal", {}) for each in node["arguments"]]
+        if [each.get("kind") for each in given] != ["STRING"]:
+            raise FilterError(f"sql refused: {_HAS_KEY} takes one name in quotes, such as {_HAS_KEY}('Ada')")
+        ids = ", ".join(f"'{key_id}'" for key_id in keys_of(given[0]["text"]))
+        carrying = f"SELECT l.event_id FROM event_keys AS l WHERE l.key_id IN ({ids})"  # noqa: S608  our own ids
+        meant = _parse(f"SELECT {f'event_id IN ({carrying})' if ids else 'FALSE'}")
+        node.clear()
+        node.update(meant["statements"][0]["node"]["select_list"][0])
+        return
+    for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _with_keys(part, keys_of)
 
 
 @cache
@@ -434,10 +460,16 @@ class SqlSandbox:
     """A release's tables behind checks; safe to share between threads."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table], options: SandboxOptions
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        tables: Mapping[str, pa.Table],
+        options: SandboxOptions,
+        index: Index | None = None,
     ) -> None:
         """Hold a locked connection to an empty database, and the tables, each opened when a query first names it."""
         self._connection = connection
+        self._index = index
+        self._key_ids = index.key_ids if index else None
         self._tables = tables
         self._seen: dict[str, tuple[pa.Table, duckdb.DuckDBPyRelation]] = {}
         self._options = options
@@ -467,7 +499,7 @@ class SqlSandbox:
             ReleaseError: If a table that it names is damaged.
 
         """
-        checked = check_sql(sql)
+        checked = check_sql(sql, self._key_ids)
         if checked.is_condition:
             raise FilterError("sql refused: a condition alone selects nothing here; write SELECT … FROM … WHERE …")
         found = self._run(checked.sql, "sql")
@@ -505,7 +537,8 @@ class SqlSandbox:
             docs/algorithm.md §filters.3
 
         """
-        where = in_words_of_schema(where, self._options.schema, lambda: self.key_types)
+        named = self._index.keys_named if self._index else None
+        where = in_words_of_schema(where, self._options.schema, lambda: self.key_types, named)
         condition = compile_where({} if where is None else where, self._options.scope)
         restrictions = () if sql is None else sql if isinstance(sql, tuple) else (sql,)
         asked = repr((tuple(map(_checked_text, restrictions)), condition))
@@ -547,7 +580,7 @@ class SqlSandbox:
         self._connection.close()
 
     def _checked(self, sql: str) -> tuple[str, str]:
-        query = check_sql(sql).sql
+        query = check_sql(sql, self._key_ids).sql
         columns = self._run(f"SELECT * FROM ({query}) LIMIT 0").column_names  # noqa: S608  checked
         if len(columns) != 1 or columns[0].lower() not in IDS:
             raise FilterError(f"sql must return one column, {' or '.join(IDS)}; it returns {columns}")
@@ -645,17 +678,20 @@ def _unknown_column(said: str, query: str) -> str:
     return f"there is no column {name!r}{near}{f'; {listed}' if listed else ''}"
 
 
-def open_sandbox(tables: Mapping[str, pa.Table], *, options: SandboxOptions | None = None) -> SqlSandbox:
+def open_sandbox(
+    tables: Mapping[str, pa.Table], *, options: SandboxOptions | None = None, index: Index | None = None
+) -> SqlSandbox:
     """Open tables for checked queries; the database itself stays empty, and reads no file.
 
     Args:
         tables: By name; numbered ones have the columns `row`, `chunk_row` and `document_row` besides.
         options: Bounds of a query.
+        index: Where names of keys are looked up; None: `has_key` is unknown, and `where` compares names as they are.
 
     """
     options = options or SandboxOptions()
     connection = locked_connection(options.memory)
-    return SqlSandbox(connection, tables, options)
+    return SqlSandbox(connection, tables, options, index)
 
 
 def write_database(path: Path, tables: Mapping[str, pa.Table]) -> None:

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
@@ -137,6 +138,10 @@ _BLOCK: Final = 16_384
 _POSSESSIVE = patterns("en")["possessive"]
 SHORTEST_NAME: Final = 2
 _REACH: Final = 32
+_MOST_COMPARED: Final = 200_000
+"""Names that a misspelt one is compared with: half a second."""
+_ALIKE: Final = 0.66
+"""Least share of equal letters of a misspelt name: one of three Chinese characters may differ."""
 _COMPOUNDING: Final = frozenset({"danish", "dutch", "finnish", "german", "norwegian", "swedish"})
 """Stemmers of languages that write compounds as one word."""
 _LINKS: Final = ("", "s", "n", "en", "es", "e")
@@ -343,6 +348,20 @@ class Mentions:
         folded = normal_name(name)
         number = next((n for form in (folded, without_cases(folded)) if (n := self.trie.get(form)) is not None), None)
         return self.keys_of.row(number) if number is not None else np.zeros(0, np.int32)
+
+    def near(self, name: str) -> str:
+        """The folded name that is spelt most like this one and has the same digits; empty if none is near.
+
+        Of very many names those that begin alike are compared, then as many of the others as the bound leaves.
+        """
+        folded = normal_name(name)
+        if not any(map(str.isalpha, folded)):
+            return ""
+        letters, digits = set(folded), [*filter(str.isdigit, folded)]
+        names = islice(chain(self.trie.iterkeys(folded[:1]), self.trie.iterkeys("")), _MOST_COMPARED)
+        alike = (each for each in names if 2 * len(letters & set(each)) >= len(letters))
+        same = (each for each in alike if [*filter(str.isdigit, each)] == digits)
+        return next(iter(get_close_matches(folded, same, n=1, cutoff=_ALIKE)), "")
 
     def find(self, text: str) -> list[tuple[str, Rows]]:
         """The longest names in the text from left to right, without overlap, and their keys.

@@ -18,6 +18,7 @@ from sag_retrieval.language.words import normal_name
 
 _KEY: Final = "key."
 _COMPARED: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte"})
+_NAMED: Final = frozenset({"eq", "ne", "in", "nin"})
 
 
 class InUnit(float):
@@ -35,15 +36,32 @@ class InUnit(float):
         return f"{float(self)!r} {self.unit}"
 
 
+class Named(str):
+    """A name that is also compared with the keys that have it as an alias, by their rows."""
+
+    __slots__ = ("rows",)
+    rows: Sequence[int]
+
+    def __new__(cls, name: str, rows: Sequence[int]) -> Self:
+        """Bind a name to rows of keys."""
+        found = super().__new__(cls, name)
+        found.rows = rows
+        return found
+
+
+KeyRows = Callable[[str], Sequence[int]]
+"""The rows of the keys of a name, aliases included."""
+
+
 def schema_of_release(described: Mapping[str, object]) -> KeySchema:
     """The schema that a manifest describes; the default where it describes none."""
     return read_schema(described) if described else default_schema()
 
 
 def in_words_of_schema(
-    where: Mapping[str, object] | None, schema: KeySchema, stored: Callable[[], Collection[str]]
+    where: Mapping[str, object] | None, schema: KeySchema, stored: Callable[[], Collection[str]], named: KeyRows | None
 ) -> Mapping[str, object] | None:
-    """A `where` with the stored name of each key type, and with numbers in place of amounts such as `10 亿元`.
+    """A `where` with the stored names of key types, numbers in place of amounts such as `10 亿元`, and rows of keys.
 
     A number is compared in the unit of its type: of revenues in CNY one in USD is neither more nor less.
 
@@ -51,10 +69,11 @@ def in_words_of_schema(
         where: Conditions by field.
         schema: The schema of the release.
         stored: Gives the types that keys of the release have; asked only where a condition is about keys.
+        named: Gives the rows of the keys of a name; None: names are compared as they are spelt.
 
     Examples:
         >>> schema = read_schema({"types": [{"name": "revenue", "kind": "number", "unit": "CNY", "aliases": ["营收"]}]})
-        >>> in_words_of_schema({"key.营收__gt": "10 亿"}, schema, lambda: ["revenue"])
+        >>> in_words_of_schema({"key.营收__gt": "10 亿"}, schema, lambda: ["revenue"], None)
         {'key.revenue__gt': 1000000000.0 CNY}
 
     """
@@ -71,7 +90,16 @@ def in_words_of_schema(
         is_other = key_type is not None and written not in stored()
         own = f"{_KEY}{key_type.name}{mark}{operator if mark else ''}" if key_type and is_other else name
         found[own] = _in_unit(key_type, value) if key_type and operator in _COMPARED else value
+        if named is not None and operator in _NAMED:
+            found[own] = _named(found[own], named)
     return found
+
+
+def _named(value: object, named: KeyRows) -> object:
+    """The names in a value with the rows of their keys."""
+    if isinstance(value, list | tuple | set | frozenset) and len(value) <= LONGEST:
+        return type(value)(_named(each, named) for each in value)
+    return Named(value, named(value)) if isinstance(value, str) and len(value) <= LONGEST else value
 
 
 def _in_unit(key_type: KeyType, value: object) -> object:
@@ -262,7 +290,8 @@ def _field(name: str, scope: Sequence[str]) -> _Field:
     if dot and space == "key" and inner:
         return _Field(name, _KEY_VALUES, given=_checked_value_text(name, inner), is_key=True, needs_event=True)
     known = [*COLUMNS, *scope, "metadata.<name>", "key.<type>"]
-    raise FilterError(f"unknown filter field {name!r:.80}; known: {known}")
+    of_keys = "" if dot else f"; for keys of that type write '{_KEY}{name:.60}'"
+    raise FilterError(f"unknown filter field {name!r:.80}; known: {known}{of_keys}")
 
 
 def _metadata_field(name: str, inner: str) -> _Field:
@@ -294,10 +323,16 @@ def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[W
 
 def _equals(field: _Field, value: WhereValue) -> tuple[str, list[WhereValue]]:
     sql, given = field.read(kind_of(value))
-    folded = normal_name(value) if field.is_key and isinstance(value, str) else ""
-    if folded:
-        return f"{sql} = ? OR k.name = ?", [*given, value, folded]
-    return f"{sql} = ?", [*given, value]
+    names, rows = _names([value]) if field.is_key else ([], "")
+    return f"{sql} = ?{' OR k.name = ?' if names else ''}{rows}", [*given, value, *names]
+
+
+def _names(values: Sequence[WhereValue]) -> tuple[list[WhereValue], str]:
+    """The normal names of values, each once, and a condition for the keys that have such an alias; empty for none."""
+    texts = [value for value in values if isinstance(value, str)]
+    rows = sorted({int(row) for each in texts if isinstance(each, Named) for row in each.rows})
+    names: list[WhereValue] = [name for name in dict.fromkeys(map(normal_name, texts)) if name]
+    return names, f' OR k."row" IN ({", ".join(map(str, rows))})' if rows else ""
 
 
 def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[WhereValue]]:
@@ -317,12 +352,11 @@ def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Whe
 def _one_of(field: _Field, kind: ColumnKind, values: list[WhereValue]) -> tuple[str, list[WhereValue]]:
     """Equal to one of the values of a kind: one list, as a long chain of comparisons takes too long to plan."""
     sql, given = field.read(kind)
-    folded = [normal_name(value) for value in values if isinstance(value, str)] if field.is_key else []
-    names = [name for name in dict.fromkeys(folded) if name]
+    names, rows = _names(values) if field.is_key else ([], "")
     part = f"{sql} IN ({', '.join('?' * len(values))})"
     if names:
-        return f"{part} OR k.name IN ({', '.join('?' * len(names))})", [*given, *values, *names]
-    return part, [*given, *values]
+        part += f" OR k.name IN ({', '.join('?' * len(names))})"
+    return part + rows, [*given, *values, *names]
 
 
 def _ordered(field: _Field, operator: str, value: WhereValue) -> tuple[str, list[WhereValue]]:

@@ -4,8 +4,14 @@ import json
 
 import pytest
 
-from sag_pipeline.extract.kg_output import clean_graph, events_of_graph, export_graph, merge_graphs, outermost_json
 from sag_pipeline.extract.triples import read_triples
+from sag_pipeline.importers.knowledge_graph import (
+    clean_graph,
+    events_of_graph,
+    export_graph,
+    merge_graphs,
+    outermost_json,
+)
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Event, Key
 from tests.support.golden import recorded
@@ -91,6 +97,49 @@ def test_what_is_exported_can_be_imported_again():
     assert [e["content"] for e in events["d1"]] == ["Adafounded苹果公司。", "Ada met Bob."]
 
 
+def test_ends_have_the_names_and_types_of_entities_by_id_and_by_name():
+    """A `kg_output.json` as Think-on-Graph describes it: entities apart, triples with ids or names."""
+    graph = {
+        "entities": [
+            {"id": "e1", "name": "海澜能源公司", "type": "Organization"},
+            {"id": "e2", "name": "沈若溪", "type": "Person"},
+            {"id": 3, "name": "澜湾", "type": "Location"},
+        ],
+        "triples": [
+            {"head": "e2", "relation": "创立", "tail": "e1", "doc_id": 7},
+            {"head": "海澜能源公司", "relation": "位于", "tail_id": 3, "doc_id": 7},
+            {"head": "沈博士", "head_id": "e2", "relation": "认识", "tail": "e9", "doc_id": 7},
+        ],
+    }
+
+    founded, lies, knows = events_of_graph(graph)["7"]
+
+    assert founded["content"] == "沈若溪创立海澜能源公司。"
+    assert founded["triples"] == [["沈若溪", "创立", "海澜能源公司"]]
+    assert [key["type"] for key in founded["keys"] + lies["keys"]] == [
+        "person",
+        "organisation",
+        "organisation",
+        "place",
+    ]
+    assert knows["keys"] == [{"type": "person", "value": "沈博士"}, {"type": "entity", "value": "e9"}]
+    assert [event["unnamed"] for event in (founded, lies, knows)] == [0, 0, 1]
+
+
+def test_a_graph_of_one_document_is_cleaned_by_the_names_of_its_ids():
+    graph = {"entities": [{"id": "e1", "name": "12%"}, {"id": "e2", "name": "Acme", "type": "Company"}]}
+    graph["triples"] = [
+        {"head": "e2", "relation": "grew", "tail": "e1"},
+        {"head": "e2", "relation": "Buys", "tail": "B"},
+    ]
+
+    merged = merge_graphs([clean_graph(graph, "d")])
+
+    assert [(t["head"], t["head_type"], t["relation"]) for t in merged["triples"]] == [("Acme", "Company", "buys")]
+
+
 def test_a_file_that_is_no_graph_says_so():
     with pytest.raises(SourceError, match="triples"):
         events_of_graph({"nodes": []})
+    with pytest.raises(SourceError, match="none of 1 triples has head, relation, tail and `doc_id`"):
+        events_of_graph({"triples": [{"head": "a", "relation": "b", "tail": "c"}]})

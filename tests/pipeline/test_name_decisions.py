@@ -11,7 +11,7 @@ from sag_pipeline.extract.entity_resolution import align_keys
 from sag_pipeline.extract.name_decisions import NameDecisions, read_decisions
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
-from sag_retrieval.core.errors import SagError, SourceError
+from sag_retrieval.core.errors import FilterError, SagError, SourceError
 from tests.pipeline.test_entity_resolution import keys_of
 from tests.support.bare_ingest import bare_ingest, kept_ingest
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
@@ -129,6 +129,38 @@ def test_decisions_hold_through_ingests_show_in_the_status_and_are_undone_withou
     assert bare_ingest(["inbox"])["release"] == merged["release"]
     path.unlink()
     assert bare_ingest(["inbox"])["release"] == first["release"]
+
+
+@pytest.mark.slow
+def test_a_name_in_either_language_finds_the_same_wherever_it_is_given(home: Path, source):
+    chinese = "光澜光学有限公司（以下简称“光澜光学”）制造了海鹭浮标。\n"
+    others = {f"{n}.md": f"Port Ansai number {n} opened. Kestrel Marine sold number {n}.\n" for n in range(4)}
+    source(others | {"heron.md": "Lumen Optics GmbH built the Heron buoy. Mara Voss left.\n", "海鹭.md": chinese})
+    home.mkdir()
+    (home / "aliases.csv").write_text("merge,Lumen Optics GmbH,光澜光学有限公司\n", encoding="utf-8")
+    bare_ingest(["inbox"])
+
+    with open_release(home) as opened:
+        every = {"heron.md", "海鹭.md"}
+        for name in ("Lumen Optics GmbH", "光澜光学有限公司", "光澜光学", "LUMEN  optics gmbh"):
+            ways = [
+                {"where": {"key.organisation": name}},
+                {"where": {"key.organisation__in": [name, "Nobody At All"]}},
+                {"sql": f"has_key('{name}')"},
+                {"sql": f"SELECT document_id FROM event_keys JOIN events USING (event_id) WHERE has_key('{name}')"},
+            ]
+            for way in ways:
+                found = opened.search("buoy 浮标", **way)
+                assert {hit.document_id for hit in found} == every, way
+            assert {hit.document_id for hit in opened.search(name, keys=[name])} >= every
+            assert not every & {hit.document_id for hit in opened.search("buoy", where={"key.organisation__ne": name})}
+        assert not opened.search("buoy", where={"key.organisation": "Nobody At All"})
+        for misspelt, meant in (("Lumen Optcs GmbH", "Lumen Optics GmbH"), ("光蓝光学有限公司", "光澜光学有限公司")):
+            for way in ({"where": {"key.organisation": misspelt}}, {"sql": f"has_key('{misspelt}')"}):
+                with pytest.raises(FilterError, match=f"called '{misspelt}'; did you mean '{meant}'"):
+                    opened.search("buoy", **way)
+    told = CliRunner().invoke(main, ["search", "buoy", "--key", "Lumen Optik GmbH"])
+    assert (told.exit_code, "did you mean 'Lumen Optics GmbH'?" in told.stderr) == (0, True)
 
 
 @pytest.mark.slow

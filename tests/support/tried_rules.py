@@ -13,7 +13,6 @@ from sag_pipeline.extract.document_dates import with_context_dates
 from sag_pipeline.extract.events import EventsOfPassage, ExtractedEvents, events_from_reply, given_events
 from sag_pipeline.extract.headers import HeaderOptions, chunk_header
 from sag_pipeline.extract.keys import make_key
-from sag_pipeline.extract.kg_output import events_of_graph, merge_graphs
 from sag_pipeline.extract.model_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
 from sag_pipeline.extract.name_matching import bare_name
 from sag_pipeline.extract.rules.events import offline_events
@@ -26,6 +25,7 @@ from sag_pipeline.extract.summaries import summarise
 from sag_pipeline.extract.triples import read_triples
 from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_pipeline.importers.graphrag import spelling_in
+from sag_pipeline.importers.knowledge_graph import events_of_graph, merge_graphs
 from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.sources.decoding import decode
 from sag_retrieval.ask.answer import Citation

@@ -269,6 +269,22 @@ def test_one_name_may_mean_several_keys(mentions):
     assert mentions.exact("nowhere").tolist() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("New Yrok", "new york"),
+        ("张讳", ""),
+        ("ＭＣ Donald", "mcdonalds"),
+        ("2022年", ""),
+        ("nowhere", ""),
+        ("", ""),
+        ("12", ""),
+    ],
+)
+def test_a_misspelt_name_leads_to_the_nearest_with_the_same_digits(mentions, name, near):
+    assert mentions.near(name) == near
+
+
 @given(st.text("张伟 newyork", max_size=20))
 def test_every_mention_stands_in_the_text(tmp_path_factory, text):
     folder = tmp_path_factory.getbasetemp() / "mentioned"

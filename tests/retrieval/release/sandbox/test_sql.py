@@ -398,6 +398,18 @@ def test_what_runs_is_what_was_checked():
     assert checked.sql == "SELECT event_id FROM EVENTS"
 
 
+def test_a_name_of_keys_is_put_in_terms_of_tables():
+    def checked(sql):
+        return check_sql(sql, lambda name: {"Ada": ["k1", "k2"], "O'Hara": ["k3"]}.get(name, [])).sql
+
+    assert "key_id IN ('k1', 'k2')" in checked("SELECT event_id FROM events WHERE NOT Has_Key('Ada') AND date > '2020'")
+    assert "key_id IN ('k3')" in checked("has_key('O''Hara')")
+    assert "false" in checked("has_key('nobody') OR title = 'x'").lower()
+    for wrong in ("has_key()", "has_key(content)", "has_key('a', 'b')", "has_key(1)", "has_key(NULL)"):
+        with pytest.raises(FilterError, match="takes one name in quotes"):
+            checked(wrong)
+
+
 def test_threads_share_a_door(sandbox):
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(sandbox.ids("language = 'en'"))) for _ in range(8)]

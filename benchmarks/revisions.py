@@ -302,8 +302,9 @@ class Pile:
         if place == "title" and spoken not in title:
             title = f"{title} ({spoken})"
         fillers = [self.draw.sample(self.words["filler"], self.draw.randint(0, 2)) for _ in given.statements]
+        gap = "" if self.language == "zh" else " "
         parts = [*given.opening]
-        parts += [" ".join([*filler, each.text]) for filler, each in zip(fillers, given.statements, strict=True)]
+        parts += [gap.join([*filler, each.text]) for filler, each in zip(fillers, given.statements, strict=True)]
         if place == "letterhead":
             parts.insert(0, self.draw.choice(self.words["letterhead"]).format(date=spoken, place=self.words["town"]))
         prefix = f"{given.day}-" if place == "name" else ""

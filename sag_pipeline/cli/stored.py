@@ -1,4 +1,4 @@
-"""The commands about what is stored below the home: status, sources, verify, repair, aliases."""
+"""The commands about what is stored below the home: status, sources, verify, repair."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -332,38 +332,3 @@ def _show_repaired(console: Terminal, done: "Repaired") -> None:
         console.print(f"{each.file}: {each.what}", highlight=False, soft_wrap=True)
     if done.next_command:
         console.print(f"Now run: {done.next_command}", highlight=False, soft_wrap=True)
-
-
-@click.command()
-@click.option("--most", type=click.IntRange(1), default=40, show_default=True, help="Most pairs to show.")
-@as_json
-def aliases(*, most: int, is_json: bool) -> None:
-    """Show pairs of close names that are two keys, the closest first.
-
-    A line merge,NAME,OTHER in `aliases.csv` of the home (or the file SAG_ALIASES) makes them one; apart,NAME,OTHER
-    keeps them two; rename,NAME,OTHER makes them one called OTHER. Decisions hold from the next `sag ingest` on.
-
-    \b
-    sag aliases
-    sag aliases --most 200 --json
-    """
-    from sag_pipeline.runs.status import undecided_pairs  # noqa: PLC0415  keeps `sag --help` fast
-    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
-
-    path, found = undecided_pairs(load_settings(), most)
-    if is_json:
-        print_json({"file": str(path), "pairs": found})
-        return
-    console = Terminal()
-    if not found:
-        console.print("no close names are two keys")
-        return
-    table = Table("close", "events", "name", "events", "other", box=None)
-    for row in found:
-        table.add_row(f"{row['closeness']:.2f}", *_cells(row["name"]), *_cells(row["other"]))
-    console.print(table)
-    console.print(f"decide them in {escape(str(path))}: merge,NAME,OTHER or apart,NAME,OTHER", highlight=False)
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, str]:
-    return f"{row['events']:,}", f"{escape(row['name'])} [dim]{escape(row['type'])}[/dim]"

@@ -18,8 +18,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column, Table
 from rich.text import Text
 
-from sag_pipeline.cli.keys import aliases, keys
-from sag_pipeline.cli.stored import repair, sources, status, verify
+from sag_pipeline.cli.stored import aliases, keys, repair, sources, status, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import listening, measured
 from sag_retrieval.cli.choices import MORE_SETTINGS, OPERATIONS, checked_call, with_set

@@ -32,6 +32,7 @@ from sag_retrieval.search.lookup import (
     SegmentSpec,
     chunk_by_id,
     document_by_id,
+    find_keys,
     join_segments,
 )
 from sag_retrieval.search.method import Method, Query
@@ -197,6 +198,30 @@ class Release:
 
         """
         return SqlResult(query, self._reader.sandbox.select(query))
+
+    def find_keys(self, text: str = "", *, type: str | None = None, most: int = 40) -> SqlResult:  # noqa: A002  a word of the field
+        """List keys by name, each with its other names.
+
+        Examples:
+            >>> release = open_release()
+            >>> release.find_keys("Marlow", most=1).columns
+            ('key_id', 'type', 'value', 'events', 'documents', 'aliases')
+
+        Args:
+            text: A name or alias, or a part of one; empty: every key.
+            type: Only keys of this type, such as `person`.
+            most: Largest number of keys.
+
+        Returns:
+            One row a key: those of exactly this name first, then by the events that have them.
+
+        Raises:
+            FilterError: If no key has the type.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        reader = self._reader
+        return find_keys(reader.index, reader.sandbox, text, type, most)
 
     def document(self, document_id: str) -> DocumentResult:
         """Read a document: its text, metadata, and the ids of its chunks.

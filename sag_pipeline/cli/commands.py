@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column, Table
 from rich.text import Text
 
-from sag_pipeline.cli.stored import aliases, repair, sources, status, verify
+from sag_pipeline.cli.stored import aliases, keys, repair, sources, status, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import listening, measured
 from sag_retrieval.cli.choices import MORE_SETTINGS, OPERATIONS, checked_call, with_set
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (demo, ingest, status, aliases, sources, verify, repair):
+    for command in (demo, ingest, status, keys, aliases, sources, verify, repair):
         main.add_command(command)
     main.add_command(import_command, "import")
     main.add_command(export_command, "export")

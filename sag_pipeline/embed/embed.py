@@ -242,6 +242,14 @@ def embed_pending(
     return tally
 
 
+def embed_names(embedding: Embedding, names: Sequence[str], *, engine: EngineFor = here) -> int:
+    """Embed names of keys that no document has; the number of those that had no vector."""
+    made = NewVectors(embedding, engine(1))
+    count = sum(made.embed([("keys", pa.array(names, pa.string()))]))
+    made.flush()
+    return count
+
+
 def _embed(
     store: Store,
     step: StepSpec,

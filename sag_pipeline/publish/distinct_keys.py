@@ -1,6 +1,6 @@
 """The tables of distinct keys and of what each stands for; after a change only keys that it can touch are aligned."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -11,10 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from sag_pipeline.extract.entity_resolution import ALIGNMENT_VERSION, Aligned, Alignment, KeyColumns, align_keys
+from sag_pipeline.extract.entity_resolution import (
+    ALIGNMENT_VERSION,
+    DECIDED,
+    Aligned,
+    Alignment,
+    KeyColumns,
+    align_keys,
+)
 from sag_pipeline.extract.name_decisions import NameDecisions
 from sag_pipeline.extract.name_matching import bare_names, compact_names, title_name
-from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES
+from sag_pipeline.publish.links import DECIDED_BY, GIVEN, LINK_TABLES
 from sag_pipeline.publish.stored_rows import connection
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE
@@ -316,9 +323,57 @@ def _aligned_whole(
 ) -> KeyTables:
     said, keys = _statements(counts, None), text_keys(distinct)
     alignment = align_keys(keys, said=said, decisions=decisions)
-    if confirm and (answered := confirm(keys, alignment)):
+    answered = confirm(keys, alignment) if confirm else ()
+    if answered:
         alignment = align_keys(keys, said=said, answered=answered, decisions=decisions)
-    return KeyTables(distinct, _canonical(alignment), _aliases(alignment.rows))
+    if decisions.types:
+        distinct = _with_types(distinct, keys, alignment, decisions.types)
+        alignment = align_keys(text_keys(distinct), said=said, answered=answered, decisions=decisions)
+    distinct, former = _with_new_names(distinct, alignment, decisions)
+    return KeyTables(_with_given(distinct, decisions), _canonical(alignment), _aliases([*alignment.rows, *former]))
+
+
+def _with_types(distinct: pa.Table, keys: KeyColumns, alignment: Alignment, types: Mapping[str, str]) -> pa.Table:
+    """The same with the types that people gave, also of other names of these things; titles stay titles."""
+    stands_for = alignment.canonical
+    ids = zip(keys.key_ids, keys.key_types, keys.names, strict=True)
+    chosen = {stands_for.get(key, key): types[name] for key, old, name in ids if name in types and old != TITLE}
+    new = [
+        old if old == TITLE else chosen.get(stands_for.get(key, key), old)
+        for key, old in zip(*(distinct[name].to_pylist() for name in ("key_id", "key_type")), strict=True)
+    ]
+    place = distinct.column_names.index("key_type")
+    return distinct.set_column(place, "key_type", pa.array(new, distinct.schema.field("key_type").type))
+
+
+def _with_new_names(
+    distinct: pa.Table, alignment: Alignment, decisions: NameDecisions
+) -> tuple[pa.Table, list[Aligned]]:
+    """The same with names that people gave and no document has; the former names are aliases."""
+    columns = {name: distinct[name].to_pylist() for name in ("key_id", "name", "value_string")}
+    known = frozenset(columns["name"])
+    new = {one.pair[0]: one.other for one in decisions.lines if one.verb == "rename" and one.pair[1] not in known}
+    if not new:
+        return distinct, []
+    stands_for = alignment.canonical
+    pairs = zip(columns["key_id"], columns["name"], strict=True)
+    called = {stands_for.get(key, key): new[name] for key, name in pairs if name in new}
+    former = []
+    for row, key in enumerate(columns["key_id"]):
+        if key in called:
+            former.append(Aligned(key, columns["value_string"][row], key, DECIDED, 1.0))
+            columns["value_string"][row], columns["name"][row] = called[key], normal_name(called[key])
+    for name in ("name", "value_string"):
+        place = distinct.column_names.index(name)
+        distinct = distinct.set_column(place, name, pa.array(columns[name], pa.string()))
+    return distinct, former
+
+
+def _with_given(distinct: pa.Table, decisions: NameDecisions) -> pa.Table:
+    """The same with what people gave in the metadata: it makes another release, whatever stands for what."""
+    given = sorted((one.verb, *one.pair) for one in decisions.lines if one.verb in {"rename", "retype"})
+    metadata = distinct.schema.metadata or {}
+    return distinct.replace_schema_metadata(metadata | {GIVEN: repr(given).encode()}) if given else distinct
 
 
 def _aligned_again(before: KeyTables, fresh: pa.Table, counts: KeyCounts, changed: pa.Array) -> KeyTables:

@@ -16,6 +16,8 @@ from sag_retrieval.release.mapped_arrays import join
 
 DECIDED_BY = "|"
 """In the input hash of these tables, before what else than keys they were made from."""
+GIVEN = b"given"
+"""Metadata of the table `distinct_keys`: the types and new names that people gave to keys, if they gave any."""
 LINK_TABLES = ("distinct_keys", "canonical", "key_aliases")
 """Tables kept whole: every key once, the key that each aligned one stands for, and the aliases of each key."""
 
@@ -63,10 +65,11 @@ class Resolution:
 
     @property
     def digest(self) -> str:
-        """A hash of what stands for what."""
+        """A hash of what stands for what, and of the types and names that people gave."""
         columns = (self.canonical[name].to_pylist() for name in ("key_id", "canonical"))
         pairs = sorted(zip(*columns, strict=True))
-        return blake2b(repr(pairs).encode(), digest_size=12).hexdigest()
+        given = (self.distinct.schema.metadata or {}).get(GIVEN, b"")
+        return blake2b(repr(pairs).encode() + given, digest_size=12).hexdigest()
 
     @classmethod
     def read(cls, store: Store) -> "Resolution":

@@ -18,6 +18,7 @@ from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.core.settings import Settings
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_retrieval.release.releases import Releases
 
@@ -71,8 +72,10 @@ def _names(store: Store, path: Path) -> dict[str, Any]:
         decisions = read_decisions(path)
     except SourceError as error:
         return {"file": str(path), "decisions": {}, "unused": [], "reason": str(error)}
-    keys = store.whole("distinct_keys") if decisions.lines else None
-    unused = decisions.unused(keys["name"].to_pylist()) if keys is not None else decisions.lines
+    keys, aliases = (store.whole(name) if decisions.lines else None for name in ("distinct_keys", "key_aliases"))
+    names = keys["name"].to_pylist() if keys is not None else []
+    former = aliases["alias"].to_pylist() if aliases is not None else []
+    unused = decisions.unused([*names, *map(normal_name, former)])
     return {
         "file": str(path),
         "decisions": dict(Counter(one.verb for one in decisions.lines)),

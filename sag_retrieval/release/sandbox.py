@@ -537,8 +537,8 @@ class SqlSandbox:
             docs/algorithm.md §filters.3
 
         """
-        named = self._index.keys_named if self._index else None
-        where = in_words_of_schema(where, self._options.schema, lambda: self.key_types, named)
+        rows_of = self._index.keys_named if self._index else None
+        where = in_words_of_schema(where, self._options.schema, lambda: self.key_types, rows_of)
         condition = compile_where({} if where is None else where, self._options.scope)
         restrictions = () if sql is None else sql if isinstance(sql, tuple) else (sql,)
         asked = repr((tuple(map(_checked_text, restrictions)), condition))
@@ -574,6 +574,20 @@ class SqlSandbox:
         """Types of the release's keys, sorted, read once."""
         return tuple(self._fetch("SELECT DISTINCT key_type FROM keys ORDER BY 1", ())["key_type"].tolist())
 
+    def type_named(self, written: str) -> str:
+        """The type of keys that a name in any language means.
+
+        Raises:
+            FilterError: If no key of the release has it.
+
+        """
+        named = self._options.schema.every.named(written)
+        found = next((name for name in (written, named.name if named else "") if name in self.key_types), None)
+        if found is None:
+            known = f"{nearest(written, self.key_types)}; it has {', '.join(self.key_types)}"
+            raise FilterError(f"no key of this release has the type {shown(written)}{known}")
+        return found
+
     def close(self) -> None:
         """End the processes of outside SQL, and close the database."""
         self._outside.close()
@@ -597,14 +611,8 @@ class SqlSandbox:
         condition = compile_where({} if where is None else where, self._options.scope)
         if condition.sql == EVERYTHING:
             return
-        unknown = next(
-            (name for name in key_types_of(where or {}, self._options.scope) if name not in self.key_types), None
-        )
-        if unknown is not None:
-            known = ", ".join(self.key_types)
-            raise FilterError(
-                f"no key of this release has the type {unknown!r}{nearest(unknown, self.key_types)}; it has {known}"
-            )
+        for name in key_types_of(where or {}, self._options.scope):
+            self.type_named(name)
         events = "events AS e JOIN documents AS d ON d.document_id = e.document_id"
         table, source = ("e", events) if condition.needs_event else ("d", "documents AS d")
         query = f'SELECT {table}."row" AS r FROM {source} WHERE {condition.sql}'  # noqa: S608  compiled

@@ -12,6 +12,7 @@ from typing import Final, Literal, Self, get_args
 from sag_retrieval.core.errors import FilterError, shown
 from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.core.schema_file import default_schema, read_schema
+from sag_retrieval.core.types import Rows
 from sag_retrieval.language.amounts import WrittenAmount, in_unit, read_amount
 from sag_retrieval.language.units import unit_name
 from sag_retrieval.language.words import normal_name
@@ -36,20 +37,20 @@ class InUnit(float):
         return f"{float(self)!r} {self.unit}"
 
 
-class Named(str):
+class KeyName(str):
     """A name that is also compared with the keys that have it as an alias, by their rows."""
 
     __slots__ = ("rows",)
-    rows: Sequence[int]
+    rows: Rows
 
-    def __new__(cls, name: str, rows: Sequence[int]) -> Self:
+    def __new__(cls, name: str, rows: Rows) -> Self:
         """Bind a name to rows of keys."""
         found = super().__new__(cls, name)
         found.rows = rows
         return found
 
 
-KeyRows = Callable[[str], Sequence[int]]
+KeyRows = Callable[[str], Rows]
 """The rows of the keys of a name, aliases included."""
 
 
@@ -99,7 +100,7 @@ def _named(value: object, named: KeyRows) -> object:
     """The names in a value with the rows of their keys."""
     if isinstance(value, list | tuple | set | frozenset) and len(value) <= LONGEST:
         return type(value)(_named(each, named) for each in value)
-    return Named(value, named(value)) if isinstance(value, str) and len(value) <= LONGEST else value
+    return KeyName(value, named(value)) if isinstance(value, str) and len(value) <= LONGEST else value
 
 
 def _in_unit(key_type: KeyType, value: object) -> object:
@@ -330,7 +331,7 @@ def _equals(field: _Field, value: WhereValue) -> tuple[str, list[WhereValue]]:
 def _names(values: Sequence[WhereValue]) -> tuple[list[WhereValue], str]:
     """The normal names of values, each once, and a condition for the keys that have such an alias; empty for none."""
     texts = [value for value in values if isinstance(value, str)]
-    rows = sorted({int(row) for each in texts if isinstance(each, Named) for row in each.rows})
+    rows = sorted({int(row) for each in texts if isinstance(each, KeyName) for row in each.rows})
     names: list[WhereValue] = [name for name in dict.fromkeys(map(normal_name, texts)) if name]
     return names, f' OR k."row" IN ({", ".join(map(str, rows))})' if rows else ""
 

@@ -12,8 +12,11 @@ import pyarrow.compute as pc
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.language.places import Locations
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.mapped_arrays import arrow_numbers
+from sag_retrieval.release.sandbox import SqlResult, SqlSandbox
 from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment
@@ -120,6 +123,40 @@ def document_by_id(index: Index, document_id: str) -> DocumentResult:
     return DocumentResult(**values, chunk_ids=chunks, spans=tuple(chunk_spans(index, row)), sections=sections)
 
 
+def find_keys(index: Index, sandbox: SqlSandbox, text: str, key_type: str | None, most: int) -> SqlResult:
+    """Named keys, those of exactly this name or alias first, then by how many events have them.
+
+    Raises:
+        FilterError: If no key has the type.
+        QueryError: If the text is too long.
+
+    """
+    check_text("name", text, _LONGEST_NAME)
+    ids = index.rows["keys"]["key_id"].take(arrow_numbers(index.arrays.mentions.exact(text))).to_pylist()
+    exact = f"k.key_id IN ({', '.join(map(_quoted, ids or ['']))})"
+    folded, lower = _quoted(normal_name(text)), _quoted(text.lower())
+    like = f"SELECT a.key_id FROM key_aliases AS a WHERE contains(lower(a.alias), {lower})"  # noqa: S608  quoted
+    conditions = ["k.value_string IS NOT NULL"]
+    conditions += [] if key_type is None else [f"k.key_type = {_quoted(sandbox.type_named(key_type))}"]
+    conditions += [f"({exact} OR contains(k.name, {folded}) OR k.key_id IN ({like}))"] if text.strip() else []
+    query = (
+        "SELECT k.key_id, k.key_type AS type, k.value_string AS value, k.event_count AS events, "  # noqa: S608  quoted
+        f"k.document_count AS documents FROM keys AS k WHERE {' AND '.join(conditions)} "
+        f"ORDER BY {exact} DESC, events DESC, value LIMIT {int(most)}"
+    )
+    found, aliases = sandbox.select(query), index.rows["key_aliases"]
+    own: dict[str, list[str]] = {key_id: [] for key_id in found["key_id"].to_pylist()}
+    chosen = aliases.filter(pc.is_in(aliases["key_id"], found["key_id"].combine_chunks()))
+    for key_id, alias in zip(chosen["key_id"].to_pylist(), chosen["alias"].to_pylist(), strict=True):
+        own[key_id].append(alias)
+    return SqlResult(query, found.append_column("aliases", pa.array(list(own.values()), pa.list_(pa.string()))))
+
+
+def _quoted(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _row(index: Index, table: str, column: str, wanted: str) -> int:
     check_text(column.replace("_", " "), wanted, _LONGEST)
     row = int(pc.index(index.rows[table][column], wanted).as_py())
@@ -129,6 +166,7 @@ def _row(index: Index, table: str, column: str, wanted: str) -> int:
 
 
 _LONGEST = 10_000
+_LONGEST_NAME = 500
 _DOCUMENT = pa.schema(
     [(name, pa.string()) for name in ("document_id", "source", "title", "language", "text", "summary", "metadata")]
     + [("chunk_ids", pa.list_(pa.string())), ("spans", pa.list_(pa.list_(pa.int64(), 2)))]

@@ -342,6 +342,13 @@ SOURCES = {
     "a link that leads out": Fault("; `sag ingest --follow-links` reads it", link_out, ("status",)),
     "another writer": Fault("`sag status` shows what is done", shown_by=write_while_another_does, shows="documents"),
 }
+RETYPED = ("keys", "retype", "Lumen Optics", "work")
+
+
+def decided(line: str) -> Callable[[Home], object]:
+    return lambda home: (home / "aliases.csv").write_text(f"{line}\n", encoding="utf-8")
+
+
 WRONG_CALLS = {
     "an option without a value": Fault(
         " is not NAME=VALUE; `sag settings --options ", shown_by=("ingest", "--set", "size"), shows="en_size"
@@ -350,6 +357,13 @@ WRONG_CALLS = {
         "; `sag settings --options ", shown_by=("ingest", "--set", "keep_runs=0"), shows="keep_releases"
     ),
     "an empty query": Fault("as in `sag search 'who …'`", shown_by=("search", " "), shows="Heron"),
+    "an unknown name": Fault("; `sag keys list` shows", shown_by=("keys", "merge", "Hern", "Heron"), shows="Heron"),
+    "a decision again": Fault(
+        " says so already; `sag ingest`", decided("retype,Lumen Optics,work"), RETYPED, shows="is current"
+    ),
+    "another decision": Fault(
+        "remove one of them, as by `sag keys undo ", decided("retype,Lumen Optics,product"), RETYPED
+    ),
     "an unknown method": Fault("; see `sag search --help`", shown_by=search_by("guess"), shows="think-on-graph"),
     "a wrong setting": Fault("`sag settings` shows every setting", shows="klingon"),
 }
@@ -380,6 +394,10 @@ TOLD_ELSEWHERE = (
     "`sag settings --options pipeline` lists stages and options",
     "Options of `sag ask`.",
     "`sag retrieve` is now `sag search --method tiers --messages FILE`",
+    "`sag aliases` is now `sag keys close`",
+    "decide them: `sag keys merge NAME OTHER` or `sag keys split NAME OTHER`",
+    "; `sag ingest` applies it",
+    "`sag keys undo ",
     "One of the methods of `sag search`.",
     "Which measures `sag evaluate --pipeline` prints.",
     "Check of a release whose figures `sag releases` shows",

@@ -22,6 +22,13 @@ VALID: dict[str, list[str]] = {
     "sag demo": [],
     "sag ingest": ["docs"],
     "sag status": [],
+    "sag keys list": [],
+    "sag keys close": [],
+    "sag keys merge": ["Lumen Optics", "Heron"],
+    "sag keys split": ["Lumen Optics", "Heron"],
+    "sag keys rename": ["Heron", "Grey Heron"],
+    "sag keys retype": ["Lumen Optics", "organisation"],
+    "sag keys undo": [],
     "sag aliases": [],
     "sag sources list": [],
     "sag sources move": ["docs", "folder"],
@@ -51,8 +58,8 @@ TEXTS = ["", "\ud800", "[/b]", "x" * 5000, "missing/file", "binary"]
 """One text of each kind."""
 ANY_TEXT = {"sources": TEXTS, "include": TEXTS[::2], "exclude": TEXTS[1::2]}
 """Parameters of an ingest that take any text, so that each value is a whole run: both kinds of pattern share them."""
-RENAMED = "Warning: `sag retrieve` is now "
-"""What a command that goes with the next version says before its work."""
+RENAMED = ("Warning: `sag retrieve` is now ", "Warning: `sag aliases` is now ")
+"""What commands that go with the next version say before their work."""
 FILES = {"binary": bytes(range(256)) * 8, "empty": b"", "text.md": b"# Text", "list.json": b"[1, [2]]"}
 WRONG = [
     *("", " ", "-1", "0", "9" * 300, "1e400", "nan", "foo", "\ud800", "\x1b]0;x\x07", "[/b]", "{}", "'; DROP", "..x.."),
@@ -102,7 +109,7 @@ def call(path: str, arguments: list[str]) -> Result:
 def faults(path: str, arguments: list[str]) -> list[str]:
     """What is wrong with how a call ended."""
     result = call(path, arguments)
-    complaints = [line for line in result.stderr.splitlines() if not line.startswith(("left out: ", RENAMED))]
+    complaints = [line for line in result.stderr.splitlines() if not line.startswith(("left out: ", *RENAMED))]
     told = f"{path} {[a[:40] for a in arguments]} → {result.exit_code}: {result.stderr[-300:]}"
     if "Traceback" in result.output or "(a bug in sag" in result.output or result.exit_code not in (0, 1, 2):
         return [f"{told} {result.exception!r}"]

@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from sag_pipeline import decide_name, undo_decision
 from sag_pipeline.extract.entity_resolution import align_keys
 from sag_pipeline.extract.name_decisions import NameDecisions, read_decisions
 from sag_retrieval import open_release
@@ -41,10 +43,11 @@ def keys_in(home: Path) -> dict[str, int]:
     [
         ("merge,NHL\n", "line 1 has 2 columns; write decision,name,other, such as"),
         ("decision,name,other\n\nmerge,NHL,\n", "line 3 has an empty name"),
-        ("unite,NHL,National Hockey League\n", "line 1: decision 'unite' is none of merge, apart, rename"),
+        ("unite,NHL,National Hockey League\n", "line 1: decision 'unite' is none of merge, apart, rename, retype"),
         ('merge,"NHL,National\n', "line 1: unexpected end of data"),
         ("merge,A b,C d\napart,C d,A b\n", "line 2 says apart and line 1 merge of the same names"),
         ("apart,Heron,HERON\n", "both names are read as 'heron'"),
+        ("retype,NHL,organisation\nretype,nhl,work\n", "line 2 says retype and line 1 retype of the same names"),
         ("合并,甲公司,乙公司\n", "decision '合并' is none of"),
     ],
 )
@@ -164,6 +167,72 @@ def test_a_name_in_either_language_finds_the_same_wherever_it_is_given(home: Pat
 
 
 @pytest.mark.slow
+def test_keys_are_listed_and_decided_by_hand_until_it_is_undone(home: Path, source):
+    inbox = Path(source(FILES))
+    before = bare_ingest(["inbox"])
+
+    def keys(*words: str) -> Any:
+        outcome = CliRunner().invoke(main, ["keys", *words, "--json"])
+        assert outcome.exit_code == 0, outcome.output
+        return json.loads(outcome.output)
+
+    def shown(text: str) -> list[tuple[str, str, list[str]]]:
+        return [(row["value"], row["type"], row["aliases"]) for row in keys("list", text)["keys"]]
+
+    assert shown("mara") == [("Mara Voss", "person", [])]
+    assert keys("list", "--type", "人物")["keys"] == keys("list", "mara")["keys"]
+    keys("merge", "Lumen Optics", "Lumen Optics Verwaltung")
+    keys("retype", "lumen optics", "公司")
+    keys("rename", "Mara Voss", "Mara Voss-Lindt")
+    assert decide_name("apart", "Kestrel Marine", "Mara Voss").line == len(keys("list")["decisions"]) + 1
+    bare_ingest(["inbox"])
+    (inbox / "more.md").write_text("# More\n\nLumen Optics repaired a buoy. Mara Voss left.\n", encoding="utf-8")
+    bare_ingest(["inbox"])
+
+    ((name, kind, others),) = shown("Optics")
+    assert {name, *others} == {"Lumen Optics", "Lumen Optics Verwaltung"}
+    assert kind == "organisation"
+    assert shown("Mara Voss-Lindt") == shown("mara voss") == [("Mara Voss-Lindt", "person", ["Mara Voss"])]
+    with open_release(home) as opened:
+        found = opened.search("left", where={"key.person": "Mara Voss"})
+        assert {hit.document_id for hit in found} == {"heron.md", "more.md"}
+        row = opened.index.arrays.mentions.exact("mara voss-lindt")
+        assert np.abs(opened.index.arrays.vectors["keys"].take(row)).sum() > 0
+    assert "Mara" not in CliRunner().invoke(main, ["status"]).output  # every decision is of use
+    (inbox / "more.md").unlink()
+    for line in (5, 2):
+        assert keys("undo", str(line))["line"] == line
+    keys("undo")
+    assert undo_decision().verb == "retype"
+    assert bare_ingest(["inbox"])["release"] == before["release"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["merge", "Mara Vos", "Kestrel Marine"], "no key is called 'Mara Vos'; did you mean 'Mara Voss'?"),
+        (["retype", "Mara Voss", "persn"], "type 'persn' is none of person, organisation"),
+        (["retype", "Mara Voss", "money"], "type 'money' is none of person, organisation"),
+        (["retype", "osprey", "product"], "is the title of a document alone"),
+        (["rename", "Mara Voss", " "], "has an empty name"),
+        (["split", "Mara Voss", "MARA VOSS"], "both names are read as 'mara voss'"),
+        (["undo"], "it has no decision"),
+        (["list", "--type", "persn"], "did you mean 'person'?"),
+    ],
+)
+def test_a_wrong_decision_is_refused_and_leaves_no_file(home: Path, source, words: list[str], said: str):
+    source(FILES)
+    kept_ingest(["inbox"])
+
+    outcome = CliRunner().invoke(main, ["keys", *words])
+
+    assert outcome.exit_code in {1, 2}
+    assert said in outcome.stderr
+    assert not (home / "aliases.csv").exists()
+
+
+@pytest.mark.slow
 def test_a_removed_document_takes_with_it_what_rested_on_it_alone(home: Path, source):
     inbox = Path(source(FILES))
     whole = kept_ingest(["inbox"])
@@ -209,18 +278,20 @@ def test_close_names_are_listed_until_somebody_decides(home: Path, source):
     kept_ingest(["inbox"])
 
     def listed() -> list[set[str]]:
-        result = CliRunner().invoke(main, ["aliases", "--json"])
+        result = CliRunner().invoke(main, ["keys", "close", "--json"])
         assert result.exit_code == 0, result.output
         return [{row["name"]["name"], row["other"]["name"]} for row in json.loads(result.output)["pairs"]]
 
     assert {"Lumen Optics", "Lumen Optics Verwaltung"} in listed()
-    assert "Lumen Optics Verwaltung" in CliRunner().invoke(main, ["aliases"]).output
+    told = CliRunner().invoke(main, ["aliases"])
+    assert "Lumen Optics Verwaltung" in told.stdout
+    assert "`sag aliases` is now `sag keys close`" in told.stderr
     (home / "aliases.csv").write_text("apart,Lumen Optics,Lumen Optics Verwaltung\n", encoding="utf-8")
     assert {"Lumen Optics", "Lumen Optics Verwaltung"} not in listed()
 
 
 def test_without_an_ingest_there_is_nothing_to_list_and_the_command_says_so(home: Path):
-    result = CliRunner().invoke(main, ["aliases"])
+    result = CliRunner().invoke(main, ["keys", "close"])
 
     assert result.exit_code == 1
     assert "sag ingest" in result.output

@@ -13,7 +13,7 @@ from sag_pipeline.defs.checks import few_names_are_one, rows_are_steady, weights
 from sag_pipeline.defs.corpus_assets import corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result, kept_check
 from sag_pipeline.defs.resources import PipelineResource, bars, now, place_of, progress_of, result_of
-from sag_pipeline.embed.embed import embed_pending, embedder_of_home, open_embedding
+from sag_pipeline.embed.embed import embed_names, embed_pending, embedder_of_home, open_embedding
 from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
 from sag_pipeline.llm.same_names import LIMITS, PairQuestions
 from sag_pipeline.options import GateOptions, IngestOptions
@@ -102,6 +102,8 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
         embedding = open_embedding(store, embedder_of_home(sag.settings()), sag.engine_for)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
         tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
+        named = [one.other for one in read_decisions(decisions_file(sag.settings())).lines if one.verb == "rename"]
+        tally.counts["rows"] += embed_names(embedding, named, engine=sag.engine_for) if named else 0
         if sag.run_options().lance_index:
             embedding.vectors.index()
         rows = {"dagster/row_count": embedding.vectors.count()}  # the ledger has no rows of vectors: they are shared

@@ -413,6 +413,7 @@ TOLD_ELSEWHERE = (
     "`sag schema write` writes the default to edit",
     "edit it, then run `sag ingest` again: only keys that it touches are extracted again",
     ", else the default (`sag schema`)",
+    "file of decisions on names (`sag keys`); without one, `aliases.csv` in the home",
     "); make it writable for this user, or name another home by SAG_HOME (`sag verify`",
     "no space is left on the disk; free some (`df` shows which disk, `sag releases prune` deletes old releases)",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sag_pipeline.cli.demo import PACKAGED, QUESTIONS
+from tests.support import forked
 from tests.support.terminal import run_in_terminal, words_of
 
 pytestmark = pytest.mark.slow
@@ -78,7 +79,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(home, source, tmp_path):
     source({f"file-{n:04}.md": f"# Note {n}\n\nLumen Optics built buoy {n} in 2021.\n" for n in range(800)})
 
     stopped = run_in_terminal("ingest", "inbox", folder=tmp_path, columns=200, stop_when=is_past_the_first_commit)
-    resumed = run_in_terminal("ingest", "inbox", folder=tmp_path, columns=200)
+    resumed = forked.sag("ingest", "inbox", cwd=tmp_path)
 
     assert stopped.exit_code == 1
     assert BAR not in stopped.text
@@ -88,8 +89,8 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(home, source, tmp_path):
     assert "Traceback" not in said
     kept = int(said.partition("stopped; ")[2].partition(" ")[0].replace(",", ""))
     assert 0 < kept <= 800  # all, if it went on reading before it was told to stop
-    assert resumed.exit_code == 0, resumed.text
-    table = next(line.split() for line in resumed.lines if line.split()[:1] == ["documents"])
+    assert resumed.returncode == 0, resumed.stderr
+    table = next(line.split() for line in resumed.stdout.splitlines() if line.split()[:1] == ["documents"])
     assert int(table[1].replace(",", "")) == 800 - kept
 
 
@@ -112,15 +113,11 @@ def test_ctrl_c_during_a_query_has_the_words_by_which_it_is_known():
 
 
 def test_a_missing_terminal_gets_results_without_progress(home, source, tmp_path):
-    import subprocess
-
-    from tests.support.terminal import SAG
-
     source({"heron.md": "# Heron\n\nLumen Optics built the Heron buoy in 2021.\n"})
 
-    run = subprocess.run([*SAG, "ingest", "inbox"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    run = forked.sag("ingest", "inbox", cwd=tmp_path)
 
-    assert run.stderr == ""
+    assert (run.returncode, run.stderr) == (0, "")
     assert "starting" not in run.stdout
     assert BAR not in run.stdout
     assert Path("home/CURRENT").is_file()

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -75,17 +75,22 @@ def attributes(one) -> dict[str, object]:
     return {name: getattr(value, value.WhichOneof("value")) for name, value in kinds.items()}
 
 
-def run(home: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def around(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a command: its home, and nothing of ours but some variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "SAG_", "OPENAI_"))}
-    environment = {**kept, "PYTHONPATH": str(ROOT), "SAG_HOME": str(home), **variables}
-    return subprocess.run(
-        [sys.executable, *command], env=environment, cwd=home.parent, capture_output=True, text=True, check=False
-    )
+    return {**kept, "PYTHONPATH": str(ROOT), "SAG_HOME": str(home), **variables}
 
 
-def sag(home: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    done = run(home, "-m", "sag_retrieval.cli.main", *command, **variables)
-    assert done.returncode == 0, done.stderr
+def run(home: Path, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Code in a process that has imported nothing."""
+    command = [sys.executable, "-c", code]
+    environment = around(home, variables)
+    return subprocess.run(command, env=environment, cwd=home.parent, capture_output=True, text=True, check=False)
+
+
+def sag(home: Path, *command: str, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    done = forked.sag(*command, cwd=home.parent, env=around(home, variables))
+    assert done.returncode == code, done.stderr
     return done
 
 
@@ -153,9 +158,8 @@ def test_calls_to_a_model_are_counted_by_model_and_a_failure_has_its_class_alone
     good = receiver.figures()
     Path("inbox/b.md").write_text(f"# More\n\n{TEXT} sold 7 boats in 2022.", encoding="utf-8")
     few = ("--set", "tries=1", "--set", "failures_until_down=1", "--set", "patience_seconds=0")
-    failed = run(home, "-m", "sag_retrieval.cli.main", "ingest", inbox, *few, **on, **nowhere)
+    sag(home, "ingest", inbox, *few, code=1, **on, **nowhere)
 
-    assert failed.returncode == 1
     assert sum(p.as_double or p.as_int for p in good["sag.model.calls"]) == asked > 0
     directions = {attributes(p)["direction"] for p in good["sag.model.tokens"]}
     assert directions == {"input", "output"}
@@ -178,7 +182,7 @@ def test_prometheus_reads_the_figures_of_searches(ingested):
         f"print(urllib.request.urlopen('http://127.0.0.1:{port}/metrics').read().decode())"
     )
     variables = {"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT": port}
-    done = run(ingested, "-c", code, **variables, OTEL_EXPORTER_PROMETHEUS_HOST="127.0.0.1")
+    done = run(ingested, code, **variables, OTEL_EXPORTER_PROMETHEUS_HOST="127.0.0.1")
 
     assert done.returncode == 0, done.stderr
     (searches,) = [line for line in done.stdout.splitlines() if line.startswith("sag_search_duration_seconds_count")]
@@ -215,7 +219,7 @@ def test_nothing_is_imported_where_nothing_is_turned_on(request, variables):
         "print(json.dumps([name for name in sys.modules if name.startswith(('opentelemetry.sdk', "
         "'opentelemetry.exporter', 'prometheus_client'))]))"
     )
-    done = run(home, "-c", code, **variables)
+    done = run(home, code, **variables)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == []

@@ -56,13 +56,15 @@ _TEXTS = frozenset("text question query line content name title value word sql r
 _NO_RULES = frozenset(
     {
         "sag_pipeline.engines.tasks",
+        "sag_retrieval.cli.choices",
         "sag_retrieval.language.asked",
+        "sag_retrieval.language.data",
         "sag_retrieval.models.open",
         "sag_retrieval.search.registry",
         "sag_retrieval.release.sandbox",
     }
 )
-"""Modules whose names stand for a task, a file, a model or a method; SQL is refused over 4,000 characters."""
+"""Modules whose names stand for a task, an option, an expression, a file, a model or a method; SQL is refused over 4,000 characters."""
 
 
 class _Written(BaseModel):

@@ -207,7 +207,6 @@ def test_a_bug_is_one_line_and_its_traceback_a_variable_away(here, monkeypatch):
     ("arguments", "code"),
     [
         ([b"search", b"\xff\xfe"], 2),
-        ([b"search", b"Heron", b"--segments", b"foo"], 2),
         ([b"search", b"\xe6\xb5\xb7", b"--json"], 0),
         ([b"nope\x1b[31m"], 2),
     ],

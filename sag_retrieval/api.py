@@ -38,6 +38,7 @@ from sag_retrieval.search.lookup import (
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
+from sag_retrieval.search.revised import said_by, with_revisions
 from sag_retrieval.search.segments import segment_options
 
 if TYPE_CHECKING:
@@ -402,6 +403,7 @@ class Release:
             ranking = rank(reader.index, asked)
             if isinstance(method, str) and shares_nothing(reader.index, asked, ranking):
                 ranking = ranking.first(0)
+            ranking = with_revisions(reader.index, asked, ranking)
             if min_score != 0:
                 ranking = ranking.first(count_likely(reader.index, asked, ranking.chunks, min_score))
             joined = join_segments(reader.index, ranking, segments) if segments is not None else ()

@@ -1,0 +1,453 @@
+"""Find which statements revise others: one subject, one attribute, two values, and which of them was said later.
+
+Precision comes first: a revision puts a statement behind another one, so a pair is left out where anything speaks
+against it (docs/algorithm.md §extraction.28).
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from sag_pipeline.extract.document_dates import file_name_dates
+from sag_retrieval.core.types import Rows64
+from sag_retrieval.language.dates import DATE, dates, with_year
+from sag_retrieval.language.quantities import quantities
+from sag_retrieval.language.spans import first_day, last_day, revising
+from sag_retrieval.language.words import fold, is_cjk, tokens
+
+REVISIONS_VERSION: Final = "1"
+"""To be raised with whatever changes which revisions are found."""
+RevisionKind = Literal["corrects", "replaces", "updates", "repeats", "contradicts"]
+
+_LARGEST_BLOCK: Final = 40
+"""Statements that share a word at most for it to bring them together: the work stays linear in the pile."""
+_BLOCKS: Final = 8
+"""Rarest words of a statement that may bring it together with others."""
+_SHARED_BLOCKS: Final = 2
+"""Words or names that two statements share at least: one is shared by chance."""
+_CONTAINED: Final = 0.65
+"""Share of the shorter statement's weight of words that the other one has; a sentence that corrects says more."""
+_ALIKE, _ALIKE_NAMED, _ALIKE_CORRECTED, _ALIKE_UNORDERED = 0.45, 0.35, 0.25, 0.6
+"""Shared share of all words: of a later one, of one that shares a name, of one that says that it corrects, of two whose
+order is unknown."""
+_SAME: Final = 0.8
+"""The same where nothing but a name or a denial differs."""
+_LEAST_TERMS: Final = 2
+"""Words beside values that two statements share at least; Chinese pairs count half."""
+_NAME: Final = "name"
+_VALUE_TYPES: Final = frozenset({"date", "day", "quantity", "money", "percentage", "number", "title", "topic"})
+_CLOCK = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-4])[:：][0-5]\d(?![\d:])")
+_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
+_SPELLED = re.compile(r"(?:[\d\s年月日号.,/:：%-]|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)+", re.I)
+_QUOTED = re.compile(r"\s*>")
+
+
+class Value(NamedTuple):
+    """A value that a statement states: its kind with its unit, what it is, and how it is written."""
+
+    kind: str
+    value: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An event with what tells whether it revises another."""
+
+    event_id: str
+    document_id: str
+    chunk_id: str
+    content: str
+    title: str
+    said: str = ""
+    """When it was said, ISO; empty: unknown."""
+    language: str = "en"
+    names: Mapping[str, str] = None  # type: ignore[assignment]  # by id of the key: its name
+    is_quoted: bool = False
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """Dates, amounts, times of day and bare numbers, in order; not those that number a thing (`line 3`)."""
+        return tuple(each for _, _, each in self._placed)
+
+    @cached_property
+    def _placed(self) -> list[tuple[int, int, Value]]:
+        named = _without(self.content, [name for name in self.names.values() if any(map(str.isdigit, name))])
+        found: list[tuple[int, int, Value]] = []
+        for each in dates(named, self.language):
+            for day in with_year(each, self.said) if self.said else (each,):
+                kind = DATE if day.key_type in {DATE, "day"} else day.key_type
+                _add(found, day.start, day.end, Value(kind, str(day.value), named[day.start : day.end]))
+        for amount in quantities(named, self.language):
+            kind = f"{amount.key_type} {amount.unit or ''}"
+            _add(found, amount.start, amount.end, Value(kind, str(amount.value), named[amount.start : amount.end]))
+        for pattern, kind in ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number")):
+            for one in pattern.finditer(named):
+                before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
+                if not revising("identifies_before").search(before) and not revising("identifies_behind").match(behind):
+                    _add(found, one.start(), one.end(), Value(kind, one[0], one[0]))
+        return sorted(found)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Words beside values and beside words of correction; of Chinese the pairs."""
+        text = self.content
+        for _, _, each in self._placed:
+            text = text.replace(each.text, " ", 1)
+        for name in ("corrects", "changes"):
+            text = revising(name).sub(" ", text)
+        return block_terms(text)
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Digits that are no values: they number a thing, and belong to the subject."""
+        text = self.content
+        for _, _, each in self._placed:
+            text = text.replace(each.text, " ", 1)
+        return frozenset(re.findall(r"\d+", text))
+
+    @cached_property
+    def corrects(self) -> str:
+        """Words that take back what was said; empty for none."""
+        found = revising("corrects").search(self.content)
+        return found[0].strip() if found else ""
+
+    @cached_property
+    def changes(self) -> str:
+        """Words that say that something is otherwise now; empty for none."""
+        found = revising("changes").search(self.content)
+        return found[0].strip() if found else ""
+
+    @cached_property
+    def is_weak(self) -> bool:
+        """Whether it is a rumour, a proposal, a quotation or of a draft, which revises nothing."""
+        if self.is_quoted or _QUOTED.match(self.content) or revising("hedged").search(self.content):
+            return True
+        if revising("draft").search(self.title) or revising("draft").search(self.document_id):
+            return True
+        return bool(revising("recalls").search(self.content)) and not (self.corrects or self.changes)
+
+    @cached_property
+    def is_past(self) -> bool:
+        """Whether it tells what happened, rather than how things are or will be."""
+        return bool(revising("past").search(self.content)) and not revising("changes").search(self.content)
+
+    @cached_property
+    def family(self) -> str:
+        """The title without versions and dates: that of other versions of the same document."""
+        return " ".join(fold(_SPELLED.sub(" ", revising("version").sub(" ", self.title))).split())
+
+    @cached_property
+    def period(self) -> str:
+        """The month or year that the title is about; empty for none, or for a day."""
+        found = file_name_dates(self.title) or file_name_dates(self.document_id)
+        return found[0] if found and len(found[0]) < len("2025-01-01") else ""
+
+    def has(self, name: str) -> bool:
+        """Whether its words or its title have a name."""
+        return fold(name) in fold(f"{self.content}\n{self.title}")
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """Two statements of one attribute; its fields are the columns of the table `revisions`."""
+
+    earlier_event_id: str
+    later_event_id: str
+    earlier_document_id: str
+    later_document_id: str
+    earlier_chunk_id: str
+    later_chunk_id: str
+    subject: str
+    attribute: str
+    earlier_value: str
+    later_value: str
+    kind: RevisionKind
+    evidence: str
+    confidence: float
+    earlier_said: str | None
+    later_said: str | None
+
+
+class _Likeness(NamedTuple):
+    contained: float
+    alike: float
+
+
+def block_terms(text: str) -> frozenset[str]:
+    """Index terms without digits; of Chinese the pairs alone, as one character stands in many words."""
+    return frozenset(
+        term for term in tokens(text) if not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
+    )
+
+
+def find_revisions(statements: Iterable[Statement]) -> list[Revision]:
+    """The revisions among statements, sorted by ids; the order of the statements does not matter.
+
+    Examples:
+        >>> old = Statement("e1", "slide.md", "c1", "Orin holds a share of 31 %.", "Slide", "2025-05-20", names={})
+        >>> new = Statement("e2", "report.md", "c2", "Orin holds a share of 27 %.", "Report", "2025-06-03", names={})
+        >>> [(one.kind, one.earlier_value, one.later_value) for one in find_revisions([new, old])]
+        [('updates', '31 %', '27 %')]
+
+    Source:
+        docs/algorithm.md §extraction.28
+
+    """
+    rows = sorted(statements, key=lambda one: one.event_id)
+    terms = [block_terms(one.content) for one in rows]
+    counts = Counter(term for each in terms for term in each)
+    weigh = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
+    found = []
+    for first, second in _pairs(rows, terms, counts).tolist():
+        made = _compare(rows[first], rows[second], weigh)
+        if made:
+            found.append(made)
+    return sorted(_settled(found), key=lambda one: (one.earlier_event_id, one.later_event_id))
+
+
+def _pairs(rows: Sequence[Statement], terms: Sequence[frozenset[str]], counts: Counter[str]) -> Rows64:
+    """Pairs of statements that share two rare words or names, of shape (pairs, 2)."""
+    blocks: dict[str, list[int]] = defaultdict(list)
+    for row, own in enumerate(terms):
+        rare = sorted((counts[term], term) for term in own if 1 < counts[term] <= _LARGEST_BLOCK)
+        for _, term in rare[:_BLOCKS]:
+            blocks[term].append(row)
+        for key in rows[row].names:
+            blocks[f"\0{key}"].append(row)
+    made = [_of_block(np.array(own)) for own in blocks.values() if 1 < len(own) <= _LARGEST_BLOCK]
+    if not made:
+        return np.zeros((0, 2), np.int64)
+    codes, times = np.unique(np.concatenate([i * len(rows) + j for i, j in made]), return_counts=True)
+    return np.stack(np.divmod(codes[times >= _SHARED_BLOCKS], len(rows)), axis=1)
+
+
+def _of_block(own: Rows64) -> tuple[Rows64, Rows64]:
+    first, second = np.triu_indices(len(own), 1)
+    return own[first], own[second]
+
+
+def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Revision | None:
+    """The revision that two statements make, or None."""
+    if one.is_quoted or other.is_quoted or one.content == other.content or one.numbers != other.numbers:
+        return None
+    likeness = _likeness(_without_own_name(one, other), _without_own_name(other, one), weigh)
+    if likeness.contained < _CONTAINED or likeness.alike < _ALIKE_CORRECTED:
+        return None
+    ordered = _ordered(one, other)
+    earlier, later = ordered or (one, other)
+    if (later.is_weak and not earlier.is_weak) or (later.is_weak and earlier.is_weak):
+        return None
+    if ordered is None and earlier.is_weak:
+        return None
+    if one.document_id == other.document_id and not later.corrects and not later.changes:
+        return None
+    least = _ALIKE_NAMED if any(other.has(name) for name in one.names.values()) else _ALIKE
+    least = _ALIKE_UNORDERED if ordered is None else _ALIKE_CORRECTED if _says_so(later) else least
+    values = _changed(earlier, later, likeness) if likeness.alike >= least else None
+    if values is None or not _is_one_subject(earlier, later, values):
+        return None
+    if ordered is None and _is_series(earlier, later):
+        return None
+    return _made(earlier, later, values, likeness, is_ordered=ordered is not None)
+
+
+def _without_own_name(one: Statement, other: Statement) -> frozenset[str]:
+    """The words of a statement without those of the one name that the other has not: it may be the value."""
+    own = [name for name in one.names.values() if not other.has(name)]
+    return one.terms - block_terms(own[0]) if len(own) == 1 else one.terms
+
+
+def _says_so(later: Statement) -> bool:
+    return bool(later.corrects or later.changes)
+
+
+def _likeness(one: frozenset[str], other: frozenset[str], weigh: Mapping[str, float]) -> _Likeness:
+    shared = one & other
+    least = _LEAST_TERMS * 2 if any(map(is_cjk, shared)) else _LEAST_TERMS
+    if len(shared) < least:
+        return _Likeness(0.0, 0.0)
+    both = math.fsum(weigh.get(term, 0.0) for term in shared)
+    first, second = (math.fsum(weigh.get(term, 0.0) for term in each) for each in (one, other))
+    return _Likeness(both / (min(first, second) or 1.0), both / ((first + second - both) or 1.0))
+
+
+def _ordered(one: Statement, other: Statement) -> tuple[Statement, Statement] | None:
+    """Which was said first: by their days, else by one that corrects a value of the other, else a draft; None: unknown."""
+    if one.said and other.said:
+        if last_day(one.said) < first_day(other.said):
+            return one, other
+        if last_day(other.said) < first_day(one.said):
+            return other, one
+    known = {each.value for each in one.values} & {each.value for each in other.values}
+    for first, second in ((one, other), (other, one)):
+        names_old = {each.value for each in first.values} <= known and len(second.values) > len(first.values)
+        if second.corrects and names_old and not first.corrects:
+            return first, second
+    if one.is_weak != other.is_weak and one.family == other.family:
+        return (one, other) if one.is_weak else (other, one)
+    return None
+
+
+def _changed(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple[Value, Value] | None:
+    """The one value that differs, as stated before and after; None where none or several do."""
+    before, after = (_only(*_told(*pair)) for pair in ((earlier, later), (later, earlier)))
+    if _says_so(later):
+        kinds = {each.kind for each in after}
+        before = [each for each in before if each.kind in kinds] if kinds else before
+        if len(after) == 1 and not before:  # the old value is named
+            before = [each for each in later.values if each.kind == after[0].kind and each != after[0]]
+            before = [each for each in earlier.values if any(_is_same(each, named) for named in before)]
+    if {each.kind for each in (*before, *after)} - {DATE}:
+        before, after = _not_of_time(before, earlier), _not_of_time(after, later)
+    if not before and not after:
+        return _denied_or_named(earlier, later, likeness)
+    if len(before) != 1 or len(after) != 1 or before[0].kind != after[0].kind:
+        return None
+    is_allowed = _is_moved(earlier, later, before[0]) if before[0].kind == DATE else not _is_series(earlier, later)
+    return (before[0], after[0]) if is_allowed else None
+
+
+def _told(own: Statement, other: Statement) -> tuple[Sequence[Value], Sequence[Value]]:
+    """The values of both, each without the day on which it was said where it has others."""
+    return tuple([v for v in each.values if not _is_said(v, each)] or each.values for each in (own, other))  # type: ignore[return-value]
+
+
+def _is_said(value: Value, of: Statement) -> bool:
+    return value.kind == DATE and bool(of.said) and (of.said.startswith(value.value) or value.value.startswith(of.said))
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    return one[:2] == other[:2]
+
+
+def _only(own: Sequence[Value], others: Sequence[Value]) -> list[Value]:
+    known = {(each.kind, each.value) for each in others}
+    return [each for each in own if (each.kind, each.value) not in known]
+
+
+def _not_of_time(values: Sequence[Value], of: Statement) -> list[Value]:
+    """Values without the day on which it was said or from which it holds: they are no attribute beside an amount."""
+    kept = []
+    for each in values:
+        place = of.content.find(each.text)
+        before = of.content[max(0, place - 24) : place]
+        if not (_is_said(each, of) or (each.kind == DATE and revising("begins_before").search(before))):
+            kept.append(each)
+    return kept
+
+
+def _is_moved(earlier: Statement, later: Statement, before: Value) -> bool:
+    """Whether a date was still ahead when another was named; what happened twice has two dates, and moves nothing."""
+    if _says_so(later):
+        return True
+    is_ahead = bool(earlier.said) and bool(later.said) and last_day(before.value) >= first_day(later.said)
+    return is_ahead and not earlier.is_past and not later.is_past
+
+
+def _is_series(earlier: Statement, later: Statement) -> bool:
+    """Whether both tell of a period of their own, as reports of two months do."""
+    if later.corrects:
+        return False
+    if revising("periods").search(earlier.content) or revising("periods").search(later.content):
+        return True
+    if not (earlier.is_past or later.is_past) or later.changes:
+        return False
+    is_family = bool(earlier.family) and earlier.family == later.family
+    has_version = revising("version").search(later.title) or revising("version").search(earlier.title)
+    return (earlier.period != later.period) or (is_family and not has_version and earlier.title != later.title)
+
+
+def _denied_or_named(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple[Value, Value] | None:
+    """A denial of what was said, or another name in an office or a place; None for neither."""
+    gone, new = ([n for n in a.names.values() if not b.has(n)] for a, b in ((earlier, later), (later, earlier)))
+    if not gone and not new:
+        denied = [bool(revising("denies").search(each.content)) for each in (earlier, later)]
+        is_denied = denied[0] != denied[1] and likeness.alike >= _SAME and not earlier.is_past
+        return (Value("flag", "", ""), Value("flag", "", "")) if is_denied else _other_words(earlier, later)
+    is_office = all(revising("office").search(each.content) for each in (earlier, later))
+    is_place = all(revising("moves").search(each.content) for each in (earlier, later))
+    if not (is_office or is_place) or (likeness.alike < _SAME and not _says_so(later)):
+        return None
+    if not gone and later.changes:  # who held it before is named
+        gone = [name for name in earlier.names.values() if name in later.names.values()][:1]
+    if len(gone) != 1 or len(new) != 1 or (earlier.is_past and not later.changes):
+        return None
+    return Value(_NAME, gone[0], gone[0]), Value(_NAME, new[0], new[0])
+
+
+_LONGEST_NAME: Final = 24
+
+
+def _other_words(earlier: Statement, later: Statement) -> tuple[Value, Value] | None:
+    """One stretch of words that differs in sentences that are otherwise the same, and name an office or a place."""
+    old, new = earlier.content, later.content
+    start = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    ends = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
+    end = next((n for n, (a, b) in enumerate(ends) if a != b), min(len(old), len(new)) - start)
+    if not is_cjk(old):
+        start = old.rfind(" ", 0, start + 1) + 1
+        behind = old[len(old) - end :]
+        end -= len(behind) - len(behind.lstrip("".join(filter(str.isalnum, behind)))) if behind[:1].isalnum() else 0
+    was, now = old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
+    is_told = all(revising("office").search(each) or revising("moves").search(each) for each in (old, new))
+    is_name = all(1 < len(each) <= _LONGEST_NAME and (is_cjk(each) or each[:1].isupper()) for each in (was, now))
+    return (Value(_NAME, was, was), Value(_NAME, now, now)) if is_told and is_name else None
+
+
+def _is_one_subject(earlier: Statement, later: Statement, values: tuple[Value, Value]) -> bool:
+    """Whether no name tells the two apart, but for the values; who corrects may name where the other stood."""
+    own = {fold(each.text) for each in values}
+    gone = [name for name in earlier.names.values() if not later.has(name) and fold(name) not in own]
+    new = [name for name in later.names.values() if not earlier.has(name) and fold(name) not in own]
+    return not gone and (not new or bool(later.corrects))
+
+
+def _made(
+    earlier: Statement, later: Statement, values: tuple[Value, Value], likeness: _Likeness, *, is_ordered: bool
+) -> Revision:
+    is_family = bool(earlier.family) and earlier.family == later.family and earlier.document_id != later.document_id
+    kind: RevisionKind = "updates"
+    evidence = later.changes or " / ".join(filter(None, (each.text.strip() for each in values)))
+    if not is_ordered:
+        kind, evidence = "contradicts", " / ".join(filter(None, (each.text.strip() for each in values)))
+    elif later.corrects:
+        kind, evidence = "corrects", later.corrects
+    elif is_family:
+        kind, evidence = "replaces", later.title
+    shared = sorted(earlier.terms & later.terms)
+    subject = sorted({name for name in earlier.names.values() if later.has(name)})
+    sure = (likeness.contained + likeness.alike) / 2
+    return Revision(
+        *(earlier.event_id, later.event_id, earlier.document_id, later.document_id),
+        *(earlier.chunk_id, later.chunk_id, "; ".join(subject), " ".join(shared)),
+        *(values[0].text.strip(), values[1].text.strip(), kind, evidence),
+        round(min(1.0, sure + (1 - sure) / 2 if later.corrects else sure), 3),
+        earlier.said or None,
+        later.said or None,
+    )
+
+
+def _settled(found: Sequence[Revision]) -> Iterator[Revision]:
+    """What only says again what a correction took back is told as a contradiction."""
+    taken_back = {(one.later_event_id, fold(one.earlier_value)) for one in found if one.kind == "corrects"}
+    for one in found:
+        says_again = (one.earlier_event_id, fold(one.later_value)) in taken_back and one.kind != "corrects"
+        yield replace(one, kind="contradicts", evidence="said again") if says_again else one
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    for name in names:
+        text = text.replace(name, "\0" * len(name))
+    return text
+
+
+def _add(found: list[tuple[int, int, Value]], start: int, end: int, value: Value) -> None:
+    if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
+        found.append((start, end, value))

@@ -1,0 +1,61 @@
+"""The table of revisions: made from the events of all documents, with the keys that these stand for."""
+
+from collections import defaultdict
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_pipeline.extract.revisions import REVISIONS_VERSION, Revision, Statement, find_revisions
+from sag_pipeline.publish.links import whole_table
+from sag_pipeline.store.store import Store
+from sag_retrieval.release.schema import TABLES
+
+REVISIONS: Final = "revisions"
+_VALUE_TYPES: Final = ("date", "day", "quantity", "money", "percentage", "number", "title", "topic")
+"""Types of keys that name no subject."""
+_QUOTED: Final = ("\n>", "\n|>")
+
+
+def revisions_state(store: Store) -> str:
+    """Hash of everything that the table is made from."""
+    return f"{store.state_hash(['documents', 'events', 'keys', 'canonical'])}|{REVISIONS_VERSION}"
+
+
+def make_revisions(store: Store) -> pa.Table:
+    """The rows of the table from the current state of the store; the order of ingests does not matter."""
+    return revision_rows(find_revisions(_statements(store)))
+
+
+def revision_rows(found: list[Revision]) -> pa.Table:
+    """Revisions as rows in the columns of the release's table."""
+    schema = TABLES[REVISIONS].remove_metadata()
+    columns = [pa.array([getattr(one, field.name) for one in found], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _statements(store: Store) -> list[Statement]:
+    names, languages = _names(store), dict[str, str]()
+    for rows in store.scan("documents", ("document_id", "language")):
+        languages |= dict(zip(rows["document_id"].to_pylist(), rows["language"].to_pylist(), strict=True))
+    wanted = ("event_id", "document_id", "chunk_id", "content", "title", "context_date")
+    return [
+        Statement(*given, said or "", languages.get(given[1], "en"), names.get(given[0], {}))
+        for rows in store.scan("events", wanted)
+        for *given, said in zip(*(rows[name].to_pylist() for name in wanted), strict=True)
+    ]
+
+
+def _names(store: Store) -> dict[str, dict[str, str]]:
+    """The names of each event, by the id of the key that each stands for."""
+    canonical = whole_table(store, "canonical")
+    stands_for = dict(zip(canonical["key_id"].to_pylist(), canonical["canonical"].to_pylist(), strict=True))
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    columns = ("event_id", "key_id", "key_type", "value_string")
+    for rows in store.scan("keys", columns):
+        kept = rows.filter(
+            pc.and_(pc.is_valid(rows["value_string"]), pc.invert(pc.is_in(rows["key_type"], pa.array(_VALUE_TYPES))))
+        )
+        for event, key, _, value in zip(*(kept[name].to_pylist() for name in columns), strict=True):
+            found[event][stands_for.get(key, key)] = value
+    return found

@@ -1,0 +1,239 @@
+"""What holds now: passages with a statement that a later one revised stand behind the later, and each names the other."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_retrieval.core.public import public
+from sag_retrieval.language.spans import first_day, last_day, revising
+from sag_retrieval.language.words import is_cjk, tokens
+from sag_retrieval.release.arrays import Allowed, Index
+from sag_retrieval.release.mapped_arrays import take_rows
+from sag_retrieval.search.method import Query, Ranking
+from sag_retrieval.search.question_words import without_question_words
+
+_ASKED_SHARE: Final = 0.5
+"""Share of the words of a question that a statement and what it is about hold, for it to be what is asked."""
+_ORDERED: Final = frozenset({"corrects", "replaces", "updates"})
+"""Kinds that say which of two statements holds."""
+_LONGEST_CHAIN: Final = 20
+"""Revisions followed one after the other: a figure of a yearly report has a chain of years."""
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class HitRevision:
+    """A revision between a statement of a hit and one elsewhere, whose place and words it has.
+
+    `kind` is `corrects`, `replaces`, `updates` or `contradicts`; `start:end` is the place of the hit's statement in its
+    document, `other_start:other_end` that of the other one in its own; `said` is when the other was said, or empty.
+    """
+
+    kind: str
+    own_value: str
+    other_value: str
+    event_id: str
+    start: int
+    end: int
+    said: str
+    other_event_id: str
+    document_id: str
+    chunk_id: str
+    title: str
+    quote: str
+    other_start: int
+    other_end: int
+    evidence: str
+    confidence: float
+    own_said: str = ""
+    """When the hit's statement was said; empty: unknown."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Revisions:
+    """The revisions of a release by the rows of their chunks."""
+
+    rows: Sequence[Mapping[str, Any]]
+    by_earlier: Mapping[int, Sequence[int]]
+    by_later: Mapping[int, Sequence[int]]
+    terms: Sequence[frozenset[str]]
+    """What each is about, as index terms."""
+
+
+_read: WeakKeyDictionary[Index, _Revisions] = WeakKeyDictionary()
+
+
+def _revisions_of(index: Index) -> _Revisions:
+    """The revisions of a release, read once."""
+    found = _read.get(index)
+    if found is None:
+        found = _read[index] = _read_revisions(index)
+    return found
+
+
+def _read_revisions(index: Index) -> _Revisions:
+    rows = [row for row in index.rows["revisions"].to_pylist() if row["kind"] != "repeats"]
+    by_earlier, by_later = defaultdict(list), defaultdict(list)
+    if rows:
+        ids, known = index.rows["chunks"]["chunk_id"], pa.array([], pa.string())
+        for side, listed in (("earlier", by_earlier), ("later", by_later)):
+            known = pa.array([row[f"{side}_chunk_id"] for row in rows], pa.string())
+            for number, chunk in enumerate(pc.index_in(known, ids.combine_chunks()).to_pylist()):
+                if chunk is not None:
+                    rows[number][f"{side}_chunk"] = chunk
+                    listed[chunk].append(number)
+    terms = [frozenset(row["attribute"].split()) | _terms(row["subject"]) for row in rows]
+    return _Revisions(rows, by_earlier, by_later, terms)
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(term for term in tokens(text) if len(term) > 1 or not is_cjk(term))
+
+
+def asks_past(question: str) -> bool:
+    """Whether a question asks how something was, or was said to be, before.
+
+    Examples:
+        >>> asks_past("What was the price originally?"), asks_past("原定哪天发布？"), asks_past("What is the price?")
+        (True, True, False)
+
+    """
+    return bool(revising("asks_past").search(question)) and not revising("asks_present").search(question)
+
+
+def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
+    """A ranking in which what holds stands before what it revised; for a question about the past the other way round.
+
+    Only statements that hold half the words of the question move. A release without revisions changes nothing.
+
+    Source:
+        docs/algorithm.md §search.22
+
+    """
+    if not index.rows["revisions"].num_rows or not len(ranking.chunks):
+        return ranking
+    known, is_past = _revisions_of(index), asks_past(query.text)
+    asked = _terms(without_question_words(query.text))
+    order: list[tuple[int, int]] = []  # a chunk, and the place whose score it takes
+    places = {chunk: place for place, chunk in enumerate(ranking.chunks.tolist())}
+    done: set[int] = set()
+    for place, chunk in enumerate(ranking.chunks.tolist()):
+        better = _standing(known, chunk, asked, query.allowed, is_past=is_past)
+        for each in (better, chunk):
+            if each is not None and each not in done:
+                done.add(each)
+                order.append((each, place if each not in places or places[each] > place else places[each]))
+    if [chunk for chunk, _ in order] == list(places):
+        return ranking
+    taken = np.array([place for _, place in order[: max(query.top_k, len(places))]])
+    rows = np.array([chunk for chunk, _ in order[: len(taken)]], ranking.chunks.dtype)
+    own = np.array([places.get(int(chunk), int(place)) for chunk, place in zip(rows, taken, strict=True)])
+    scores = np.minimum.accumulate(ranking.scores[taken])
+    parts = {name: part[own] for name, part in ranking.parts.items()}
+    return replace(ranking, chunks=rows, scores=scores, parts=parts)
+
+
+def _standing(
+    known: _Revisions, chunk: int, asked: frozenset[str], allowed: Allowed | None, *, is_past: bool
+) -> int | None:
+    """The chunk whose statement holds in place of one of a chunk, at the end of the chain; None for none."""
+    by, other = (known.by_later, "earlier") if is_past else (known.by_earlier, "later")
+    found, seen = None, {chunk}
+    for _ in range(_LONGEST_CHAIN):
+        steps = [
+            known.rows[number]
+            for number in by.get(chunk, ())
+            if known.rows[number]["kind"] in _ORDERED and _is_asked(known.terms[number], asked)
+        ]
+        ends = [row for row in steps if f"{other}_chunk" in row and row[f"{other}_chunk"] not in seen]
+        ends = [row for row in ends if allowed is None or allowed.chunks[row[f"{other}_chunk"]]]
+        if not ends:
+            break
+        said = sorted(ends, key=lambda row: (row[f"{other}_said"] or "", row[f"{other}_event_id"]))
+        chunk = found = said[0 if is_past else -1][f"{other}_chunk"]
+        seen.add(chunk)
+    return found
+
+
+def _is_asked(about: frozenset[str], asked: frozenset[str]) -> bool:
+    return bool(asked) and len(about & asked) >= _ASKED_SHARE * len(asked)
+
+
+def hit_revisions(
+    index: Index, chunk: int, allowed: Allowed | None
+) -> tuple[tuple[HitRevision, ...], tuple[HitRevision, ...]]:
+    """What revises statements of a chunk, latest first, and what they revise themselves; contradictions are in both."""
+    if not index.rows["revisions"].num_rows:
+        return (), ()
+    known = _revisions_of(index)
+    later = _told(index, known, known.by_earlier.get(chunk, ()), "earlier", "later", allowed)
+    earlier = _told(index, known, known.by_later.get(chunk, ()), "later", "earlier", allowed)
+    later, earlier = list(later), list(earlier)
+    both = [one for one in (*later, *earlier) if one.kind == "contradicts"]
+    return tuple(_latest([*(one for one in later if one not in both), *both])), tuple(
+        _latest([*(one for one in earlier if one not in both), *both])
+    )
+
+
+def _latest(found: Sequence[HitRevision]) -> list[HitRevision]:
+    return sorted(found, key=lambda one: (one.said, one.other_event_id), reverse=True)
+
+
+def _told(
+    index: Index, known: _Revisions, numbers: Sequence[int], own: str, other: str, allowed: Allowed | None
+) -> Iterator[HitRevision]:
+    for number in numbers:
+        row = known.rows[number]
+        chunk = row.get(f"{other}_chunk")
+        if chunk is None or (allowed is not None and not allowed.chunks[chunk]):
+            continue
+        mine = _event(index, row[f"{own}_chunk"], row[f"{own}_event_id"])
+        theirs = _event(index, chunk, row[f"{other}_event_id"])
+        if mine and theirs:
+            yield HitRevision(
+                row["kind"],
+                row[f"{own}_value"],
+                row[f"{other}_value"],
+                row[f"{own}_event_id"],
+                mine["start"],
+                mine["end"],
+                row[f"{other}_said"] or "",
+                row[f"{other}_event_id"],
+                row[f"{other}_document_id"],
+                row[f"{other}_chunk_id"],
+                theirs["title"],
+                theirs["content"],
+                theirs["start"],
+                theirs["end"],
+                row["evidence"],
+                row["confidence"],
+                row[f"{own}_said"] or "",
+            )
+
+
+def _event(index: Index, chunk: int, event_id: str) -> dict[str, Any] | None:
+    """An event of a chunk with its place; that of the chunk where its own is not known."""
+    first, last = index.arrays.chunk_events[chunk : chunk + 2].tolist()
+    columns = index.rows["events"].select(["event_id", "content", "title", "start", "end"])
+    found = next((e for e in columns.slice(first, last - first).to_pylist() if e["event_id"] == event_id), None)
+    if found and found["start"] is None:
+        (whole,) = take_rows(index.rows["chunks"].select(["start", "end"]), np.array([chunk])).to_pylist()
+        found |= whole
+    return found
+
+
+def said_by(as_of: object) -> dict[str, str]:
+    """The condition of `where` for what had been said by a day.
+
+    Examples:
+        >>> said_by("2025-06")
+        {'said__lte': '2025-06-30'}
+
+    """
+    return {"said__lte": last_day(first_day(str(as_of)) if len(str(as_of)) > len("2025-01-01") else str(as_of))}

@@ -25,6 +25,8 @@ REVISIONS_VERSION: Final = "1"
 """To be raised with whatever changes which revisions are found."""
 RevisionKind = Literal["corrects", "replaces", "updates", "repeats", "contradicts"]
 
+UNCONFIRMED: Final = "unconfirmed"
+"""Evidence of a contradiction whose first statement is a rumour, a proposal, a quotation or of a draft."""
 _LARGEST_BLOCK: Final = 40
 """Statements that share a word at most for it to bring them together: the work stays linear in the pile."""
 _BLOCKS: Final = 8
@@ -235,17 +237,18 @@ def _of_block(own: Rows64) -> tuple[Rows64, Rows64]:
 
 def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Revision | None:
     """The revision that two statements make, or None."""
-    if one.is_quoted or other.is_quoted or one.content == other.content or one.numbers != other.numbers:
+    if one.content == other.content or one.numbers != other.numbers:
         return None
     likeness = _likeness(_without_own_name(one, other), _without_own_name(other, one), weigh)
     if likeness.contained < _CONTAINED or likeness.alike < _ALIKE_CORRECTED:
         return None
     ordered = _ordered(one, other)
+    if one.is_weak and other.is_weak:
+        return None
     earlier, later = ordered or (one, other)
-    if (later.is_weak and not earlier.is_weak) or (later.is_weak and earlier.is_weak):
-        return None
-    if ordered is None and earlier.is_weak:
-        return None
+    is_unconfirmed = later.is_weak or (ordered is None and earlier.is_weak)
+    if later.is_weak:  # what is firm stands before a rumour, whenever that was
+        earlier, later = later, earlier
     if one.document_id == other.document_id and not later.corrects and not later.changes:
         return None
     least = _ALIKE_NAMED if any(other.has(name) for name in one.names.values()) else _ALIKE
@@ -253,9 +256,10 @@ def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Re
     values = _changed(earlier, later, likeness) if likeness.alike >= least else None
     if values is None or not _is_one_subject(earlier, later, values):
         return None
-    if ordered is None and _is_series(earlier, later):
+    if (ordered is None or is_unconfirmed) and _is_series(earlier, later):
         return None
-    return _made(earlier, later, values, likeness, is_ordered=ordered is not None)
+    made = _made(earlier, later, values, likeness, is_ordered=ordered is not None and not is_unconfirmed)
+    return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
 
 
 def _without_own_name(one: Statement, other: Statement) -> frozenset[str]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.extract.revisions import REVISIONS_VERSION
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
@@ -394,6 +395,7 @@ def _manifest(source: ReleaseInput) -> Manifest:
     hashes = state_hashes(source.store, RECORDS)
     lines = [PUBLISH_VERSION, f"{SCHEMA_VERSION}", embedder.fingerprint, smoothing]
     lines += [f"{name} {hashes[name]}" for name in sorted(hashes)]
+    lines += [f"revisions {REVISIONS_VERSION}"]
     described = schema_in_manifest(source.schema)
     lines += [f"key_schema {json.dumps(described, sort_keys=True)}"] if described else []
     lines += [f"canonical {source.resolution.digest}"] if source.resolution.is_decided else []

@@ -22,6 +22,8 @@ _ASKED_SHARE: Final = 0.5
 """Share of the words of a question that a statement and what it is about hold, for it to be what is asked."""
 _ORDERED: Final = frozenset({"corrects", "replaces", "updates"})
 """Kinds that say which of two statements holds."""
+UNCONFIRMED: Final = "unconfirmed"
+"""Evidence of a contradiction of which the first statement is a rumour, a proposal or of a draft: the other stands."""
 _LONGEST_CHAIN: Final = 20
 """Revisions followed one after the other: a figure of a yearly report has a chain of years."""
 
@@ -53,6 +55,8 @@ class HitRevision:
     confidence: float
     own_said: str = ""
     """When the hit's statement was said; empty: unknown."""
+    is_weak: bool = False
+    """Whether the hit's statement is the unconfirmed one of the two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +153,7 @@ def _standing(
         steps = [
             known.rows[number]
             for number in by.get(chunk, ())
-            if known.rows[number]["kind"] in _ORDERED and _is_asked(known.terms[number], asked)
+            if _is_step(known.rows[number], is_past=is_past) and _is_asked(known.terms[number], asked)
         ]
         ends = [row for row in steps if f"{other}_chunk" in row and row[f"{other}_chunk"] not in seen]
         ends = [row for row in ends if allowed is None or allowed.chunks[row[f"{other}_chunk"]]]
@@ -159,6 +163,10 @@ def _standing(
         chunk = found = said[0 if is_past else -1][f"{other}_chunk"]
         seen.add(chunk)
     return found
+
+
+def _is_step(row: Mapping[str, Any], *, is_past: bool) -> bool:
+    return row["kind"] in _ORDERED or (row["evidence"] == UNCONFIRMED and not is_past)
 
 
 def _is_asked(about: frozenset[str], asked: frozenset[str]) -> bool:
@@ -214,6 +222,7 @@ def _told(
                 row["evidence"],
                 row["confidence"],
                 row[f"{own}_said"] or "",
+                row["evidence"] == UNCONFIRMED and own == "earlier",
             )
 
 

@@ -42,6 +42,8 @@ from sag_retrieval.search.revised import said_by, with_revisions
 from sag_retrieval.search.segments import segment_options
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from sag_retrieval.ask import Answer, AskOptions, Mode, Progress, ReleaseContext
     from sag_retrieval.pipelines import PipelineFile
     from sag_retrieval.rag.stages import RAGData
@@ -351,6 +353,7 @@ class Release:
         method: MethodName | str | Method = "sag",
         options: "MethodOptions | None" = None,
         where: Mapping[str, Any] | None = None,
+        as_of: "date | str | None" = None,
         segments: SegmentSpec | None = None,
         min_score: float = 0.0,
         explain: bool = False,
@@ -373,6 +376,7 @@ class Release:
             method: One of `METHODS`, or your own function: see `Method`.
             options: Options of the method: an object such as `SearchOptions`, or names and values (`{"hops": 2}`).
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
+            as_of: Only what had been said by this day, month or year, such as `2025-06`; what has no date is left out.
             segments: A preset (`balanced`, `precision`, `find_all`) or options: also join neighbouring hits into
                 `result.segments`.
             min_score: Leave out hits with a lower score, from 0 to 1: how likely a hit answers the query.
@@ -389,7 +393,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        reader = self._reader
+        reader, where = self._reader, said_by(where, as_of)
         asked = Query(query, () if keys is None else keys, top_k, None, explain, gold_documents)
         if top_k < 1:
             raise QueryError(f"top_k must be at least 1, got {top_k}")
@@ -452,6 +456,7 @@ class Release:
         keys: Sequence[str] | None = None,
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
+        as_of: "date | str | None" = None,
         segments: SegmentSpec | None = None,
         options: "AskOptions | Mapping[str, Any] | None" = None,
         search_options: "MethodOptions | None" = None,
@@ -473,6 +478,7 @@ class Release:
             keys: Names related to the answer, if known: every search starts from them too.
             sql: Restriction of every search.
             where: Restriction of every search, as conditions.
+            as_of: Only what had been said by this day, month or year, such as `2025-06`; what has no date is left out.
             segments: A preset (`balanced`, `precision`, `find_all`) or options: answer from neighbouring chunks joined
                 into longer passages; the searches of the deep mode are joined together.
             options: Budgets and choices, an object or names and values; the arguments `keys` and `sql` replace theirs.
@@ -492,6 +498,7 @@ class Release:
         from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
 
         self._check_open()
+        where = said_by(where, as_of)
         default = AskOptions(language=self._settings.language)
         chosen = build_options(AskOptions, options, what="ask", base=default)
         bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
@@ -566,6 +573,7 @@ class Release:
         *,
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
+        as_of: "date | str | None" = None,
         period: str = "",
         title: str = "",
         only_new: bool = False,
@@ -588,6 +596,7 @@ class Release:
         Args:
             sql: Which events: a SELECT of ids, or a condition.
             where: Which events, as conditions.
+            as_of: Only what had been said by this day, month or year.
             period: Which events by date: `2024`, `2024-03`, `2019..2021-06`, `last 7 days`, `this quarter`.
             title: Its heading; empty: that of the options, else made of what it is about.
             only_new: Only events that the last report of the same kind was not about.
@@ -610,7 +619,7 @@ class Release:
         self._known_themes.clear()  # the report names them
         chosen = build_options(ReportOptions, options, what="report")
         chosen = replace(chosen, title=title) if title else chosen
-        scope = Scope(sql=sql, where=where, period=period, only_new=only_new)
+        scope = Scope(sql=sql, where=said_by(where, as_of), period=period, only_new=only_new)
         with self._writer(model) as chat:
             return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=chat)
 

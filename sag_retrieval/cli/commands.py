@@ -19,6 +19,7 @@ from sag_retrieval.cli.choices import (
     where_of,
     with_set,
     with_sql,
+    with_as_of,
     with_where,
 )
 from sag_retrieval.cli.printing import (
@@ -152,6 +153,7 @@ def _options(name: str, *, is_json: bool) -> None:
 @click.option("--title", help="Title of the page.")
 @with_sql
 @with_where
+@with_as_of
 @click.option(
     "--period",
     default="",
@@ -176,6 +178,7 @@ def report(  # noqa: PLR0913  one argument an option
     title: str | None,
     sql: str | None,
     conditions: tuple[str, ...],
+    as_of: str | None,
     period: str,
     language: str | None,
     key_types: tuple[str, ...],
@@ -200,12 +203,13 @@ def report(  # noqa: PLR0913  one argument an option
     """
     from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+    from sag_retrieval.search.revised import said_by  # noqa: PLC0415
 
     named = {"title": title, "language": language, "cluster.key_types": key_types or None}
     given = {name: value for name, value in named.items() if value is not None}
     with checked_call():
         chosen = build_options(ReportOptions, {**parse_settings(pairs, "report"), **given}, what="report")
-    where = where_of(conditions)
+    where = said_by(where_of(conditions), as_of)
     with open_release(release=release_id) as release:
         about: dict[str, Any] = {"sql": sql, "where": where, "period": period, "only_new": only_new, "model": model}
         if estimate:

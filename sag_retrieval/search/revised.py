@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.public import public
 from sag_retrieval.language.spans import first_day, last_day, revising
 from sag_retrieval.language.words import is_cjk, tokens
@@ -237,12 +239,22 @@ def _event(index: Index, chunk: int, event_id: str) -> dict[str, Any] | None:
     return found
 
 
-def said_by(as_of: object) -> dict[str, str]:
-    """The condition of `where` for what had been said by a day.
+def said_by(where: Mapping[str, Any] | None, as_of: object) -> Mapping[str, Any] | None:
+    """A `where` that also asks for what had been said by the end of a day, month or year; None: nothing more.
+
+    Raises:
+        QueryError: If it is no ISO date.
 
     Examples:
-        >>> said_by("2025-06")
-        {'said__lte': '2025-06-30'}
+        >>> said_by({"language": "en"}, "2025-06")
+        {'language': 'en', 'said__lte': '2025-06-30'}
 
     """
-    return {"said__lte": last_day(first_day(str(as_of)) if len(str(as_of)) > len("2025-01-01") else str(as_of))}
+    if as_of is None:
+        return where
+    try:
+        day = last_day(date.fromisoformat(first_day(str(as_of))).isoformat()[: max(4, len(str(as_of)))])
+    except ValueError:
+        raise QueryError(f"as_of takes an ISO date such as 2025-06-30, got {shown(as_of)}") from None
+    before = (where or {}).get("said__lte")
+    return {**(where or {}), "said__lte": min(str(before), day) if before is not None else day}

@@ -43,6 +43,8 @@ _LINE = _SAYS["line_that_dates"]
 """Lines that may date what follows: headings, short lines, and openings of messages."""
 _DIGIT = _SAYS["digit"]
 _DIGITS = _SAYS["digits_of_a_date"]
+_NUMBERED_DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)-")
+"""A day in the name of a file with a number behind it: `2019-03-12-007.txt`."""
 _ENDS = (".", "!", "?", ";", "。", "！", "？", "；", ",", "，")
 _LATEST_SHORT_YEAR = 69
 _LONGEST_LINE = 120
@@ -113,7 +115,7 @@ def file_name_dates(name: str, text: str = "") -> list[str]:
             readings = list(_readings(digits))
             known = {day.value for day in _days(text, "en")} if len(readings) > 1 else frozenset[str]()
             found += [next((each for each in readings if each in known), readings[0])] if readings else []
-        found += _single(spaced, "en")
+        found += _single(_NUMBERED_DAY.sub(r"\1 ", spaced), "en")
     return list(dict.fromkeys(found))
 
 

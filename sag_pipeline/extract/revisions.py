@@ -16,7 +16,7 @@ import numpy as np
 
 from sag_pipeline.extract.document_dates import file_name_dates
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.language.dates import DATE, dates, with_year
+from sag_retrieval.language.dates import DATE, DAY, dates
 from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.spans import first_day, last_day, revising
 from sag_retrieval.language.words import fold, is_cjk, tokens
@@ -33,21 +33,31 @@ _BLOCKS: Final = 8
 """Rarest words of a statement that may bring it together with others."""
 _SHARED_BLOCKS: Final = 2
 """Words or names that two statements share at least: one is shared by chance."""
-_CONTAINED: Final = 0.65
+_CONTAINED: Final = 0.58
 """Share of the shorter statement's weight of words that the other one has; a sentence that corrects says more."""
 _ALIKE, _ALIKE_NAMED, _ALIKE_CORRECTED, _ALIKE_UNORDERED = 0.45, 0.35, 0.25, 0.6
 """Shared share of all words: of a later one, of one that shares a name, of one that says that it corrects, of two whose
 order is unknown."""
+_ALIKE_RELATED: Final = 0.15
+"""The same where both begin with or name one thing and count the same, or share another word."""
 _SAME: Final = 0.8
-"""The same where nothing but a name or a denial differs."""
+"""The same where nothing but a denial differs."""
 _LEAST_TERMS: Final = 2
 """Words beside values that two statements share at least; Chinese pairs count half."""
-_NAME: Final = "name"
+_OFFICE: Final = "office"
+_NOUN = re.compile(r"\s?([a-z]{3,}|[\u3400-\u9fff]{2,3})")
+"""What is counted, behind a number."""
+_SUBJECT: Final = 3
+"""Chinese characters with which two statements begin alike, where no name is known."""
+_LONGEST_TOPIC: Final = 24
+_STEM: Final = 4
+"""First letters by which a noun and its verb are one word: handover, handed."""
 _VALUE_TYPES: Final = frozenset({"date", "day", "quantity", "money", "percentage", "number", "title", "topic"})
 _CLOCK = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-4])[:：][0-5]\d(?![\d:])")
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
 _SPELLED = re.compile(r"(?:[\d\s年月日号.,/:：%-]|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)+", re.I)
 _QUOTED = re.compile(r"\s*>")
+_QUOTES_BELOW = re.compile(revising("quotes_below").pattern, re.IGNORECASE | re.MULTILINE)
 
 
 class Value(NamedTuple):
@@ -71,7 +81,10 @@ class Statement:
     """When it was said, ISO; empty: unknown."""
     language: str = "en"
     names: Mapping[str, str] = None  # type: ignore[assignment]  # by id of the key: its name
-    is_quoted: bool = False
+    persons: frozenset[str] = frozenset()
+    """Ids of the names of persons."""
+    is_unsure: bool = False
+    """Whether it stands in a draft, or where a message repeats an earlier one."""
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
@@ -83,18 +96,35 @@ class Statement:
         named = _without(self.content, [name for name in self.names.values() if any(map(str.isdigit, name))])
         found: list[tuple[int, int, Value]] = []
         for each in dates(named, self.language):
-            for day in with_year(each, self.said) if self.said else (each,):
-                kind = DATE if day.key_type in {DATE, "day"} else day.key_type
-                _add(found, day.start, day.end, Value(kind, str(day.value), named[day.start : day.end]))
+            if each.key_type in {DATE, DAY}:
+                _add(found, each.start, each.end, Value(DATE, str(each.value), named[each.start : each.end]))
         for amount in quantities(named, self.language):
-            kind = f"{amount.key_type} {amount.unit or ''}"
+            noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
+            kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
             _add(found, amount.start, amount.end, Value(kind, str(amount.value), named[amount.start : amount.end]))
         for pattern, kind in ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number")):
             for one in pattern.finditer(named):
                 before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
                 if not revising("identifies_before").search(before) and not revising("identifies_behind").match(behind):
-                    _add(found, one.start(), one.end(), Value(kind, one[0], one[0]))
+                    noun = _NOUN.match(named, one.end()) if kind == "number" else None
+                    kind_of = f"number {fold(noun[1])[:_STEM]}" if noun else kind
+                    _add(found, one.start(), one.end(), Value(kind_of, fold(one[0]), one[0]))
+        for start, end, value in self._in_words():
+            _add(found, start, end, value)
         return sorted(found)
+
+    def _in_words(self) -> Iterator[tuple[int, int, Value]]:
+        """Where a thing is, and who holds an office: by the words around it, or by a person's name beside an office."""
+        for name, kind in (("place_value", "place"), ("office_value", _OFFICE)):
+            for found in revising(name).finditer(self.content):
+                group = found.lastgroup
+                if group:
+                    yield found.start(group), found.end(group), Value(kind, fold(found[group]), found[group])
+        if revising("office").search(self.content):
+            for name in (self.names[key] for key in sorted(self.persons)):
+                start = self.content.find(name)
+                if start >= 0:
+                    yield start, start + len(name), Value(_OFFICE, fold(name), name)
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -105,6 +135,11 @@ class Statement:
         for name in ("corrects", "changes"):
             text = revising(name).sub(" ", text)
         return block_terms(text)
+
+    @cached_property
+    def topic(self) -> str:
+        """The statement without the day on which it was said before it."""
+        return _SPELLED.sub("", self.content, count=1).lstrip() if _SPELLED.match(self.content) else self.content
 
     @cached_property
     def numbers(self) -> frozenset[str]:
@@ -129,7 +164,7 @@ class Statement:
     @cached_property
     def is_weak(self) -> bool:
         """Whether it is a rumour, a proposal, a quotation or of a draft, which revises nothing."""
-        if self.is_quoted or _QUOTED.match(self.content) or revising("hedged").search(self.content):
+        if self.is_unsure or _QUOTED.match(self.content) or revising("hedged").search(self.content):
             return True
         if revising("draft").search(self.title) or revising("draft").search(self.document_id):
             return True
@@ -180,6 +215,18 @@ class Revision:
 class _Likeness(NamedTuple):
     contained: float
     alike: float
+
+
+_OPENING: Final = 300
+"""Characters from the start in which a document says that it is a draft."""
+
+
+def unsure_from(text: str) -> int:
+    """The character from which on a message repeats an earlier one, 0 of a draft; its length where it is neither."""
+    if revising("says_draft").search(text[:_OPENING]):
+        return 0
+    found = _QUOTES_BELOW.search(text)
+    return found.start() if found else len(text)
 
 
 def block_terms(text: str) -> frozenset[str]:
@@ -239,9 +286,7 @@ def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Re
     """The revision that two statements make, or None."""
     if one.content == other.content or one.numbers != other.numbers:
         return None
-    likeness = _likeness(_without_own_name(one, other), _without_own_name(other, one), weigh)
-    if likeness.contained < _CONTAINED or likeness.alike < _ALIKE_CORRECTED:
-        return None
+    likeness = _likeness(one.terms, other.terms, weigh)
     ordered = _ordered(one, other)
     if one.is_weak and other.is_weak:
         return None
@@ -253,19 +298,16 @@ def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Re
         return None
     least = _ALIKE_NAMED if any(other.has(name) for name in one.names.values()) else _ALIKE
     least = _ALIKE_UNORDERED if ordered is None else _ALIKE_CORRECTED if _says_so(later) else least
-    values = _changed(earlier, later, likeness) if likeness.alike >= least else None
-    if values is None or not _is_one_subject(earlier, later, values):
+    is_alike = likeness.contained >= _CONTAINED and likeness.alike >= least
+    if not is_alike and (not _is_related(one, other) or likeness.alike < _ALIKE_RELATED):
+        return None
+    values = _changed(earlier, later, likeness)
+    if values is None or not _is_one_subject(earlier, later, values) or _is_contrast(one, other):
         return None
     if (ordered is None or is_unconfirmed) and _is_series(earlier, later):
         return None
     made = _made(earlier, later, values, likeness, is_ordered=ordered is not None and not is_unconfirmed)
     return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
-
-
-def _without_own_name(one: Statement, other: Statement) -> frozenset[str]:
-    """The words of a statement without those of the one name that the other has not: it may be the value."""
-    own = [name for name in one.names.values() if not other.has(name)]
-    return one.terms - block_terms(own[0]) if len(own) == 1 else one.terms
 
 
 def _says_so(later: Statement) -> bool:
@@ -274,12 +316,11 @@ def _says_so(later: Statement) -> bool:
 
 def _likeness(one: frozenset[str], other: frozenset[str], weigh: Mapping[str, float]) -> _Likeness:
     shared = one & other
-    least = _LEAST_TERMS * 2 if any(map(is_cjk, shared)) else _LEAST_TERMS
-    if len(shared) < least:
-        return _Likeness(0.0, 0.0)
     both = math.fsum(weigh.get(term, 0.0) for term in shared)
     first, second = (math.fsum(weigh.get(term, 0.0) for term in each) for each in (one, other))
-    return _Likeness(both / (min(first, second) or 1.0), both / ((first + second - both) or 1.0))
+    least = _LEAST_TERMS * 2 if any(map(is_cjk, shared)) else _LEAST_TERMS
+    contained = both / (min(first, second) or 1.0) if len(shared) >= least else 0.0
+    return _Likeness(contained, both / ((first + second - both) or 1.0))
 
 
 def _ordered(one: Statement, other: Statement) -> tuple[Statement, Statement] | None:
@@ -305,16 +346,16 @@ def _changed(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple
     if _says_so(later):
         kinds = {each.kind for each in after}
         before = [each for each in before if each.kind in kinds] if kinds else before
-        if len(after) == 1 and not before:  # the old value is named
-            before = [each for each in later.values if each.kind == after[0].kind and each != after[0]]
-            before = [each for each in earlier.values if any(_is_same(each, named) for named in before)]
+        old = [each for each in later.values if len(after) == 1 and each != after[0] and each.kind == after[0].kind]
+        named = [each for each in old if not before or _is_old(each, later)]
+        before = [each for each in earlier.values if any(_is_same(each, other) for other in named)] or before
     if {each.kind for each in (*before, *after)} - {DATE}:
         before, after = _not_of_time(before, earlier), _not_of_time(after, later)
     if not before and not after:
-        return _denied_or_named(earlier, later, likeness)
+        return _denied(earlier, later, likeness)
     if len(before) != 1 or len(after) != 1 or before[0].kind != after[0].kind:
         return None
-    is_allowed = _is_moved(earlier, later, before[0]) if before[0].kind == DATE else not _is_series(earlier, later)
+    is_allowed = _is_moved(earlier, later, before[0], likeness) if before[0].kind == DATE else not _is_series(earlier, later)
     return (before[0], after[0]) if is_allowed else None
 
 
@@ -324,16 +365,19 @@ def _told(own: Statement, other: Statement) -> tuple[Sequence[Value], Sequence[V
 
 
 def _is_said(value: Value, of: Statement) -> bool:
-    return value.kind == DATE and bool(of.said) and (of.said.startswith(value.value) or value.value.startswith(of.said))
+    is_day = of.said.endswith(value.value) and len(value.value) == len("03-05")
+    return value.kind == DATE and bool(of.said) and (is_day or of.said.startswith(value.value))
 
 
 def _is_same(one: Value, other: Value) -> bool:
+    """Whether two values are one; a day without a year is that day of any year."""
+    if one.kind == other.kind == DATE and len(min(one.value, other.value, key=len)) == len("03-05"):
+        return one.value.endswith(other.value) or other.value.endswith(one.value)
     return one[:2] == other[:2]
 
 
 def _only(own: Sequence[Value], others: Sequence[Value]) -> list[Value]:
-    known = {(each.kind, each.value) for each in others}
-    return [each for each in own if (each.kind, each.value) not in known]
+    return [each for each in own if not any(_is_same(each, other) for other in others)]
 
 
 def _not_of_time(values: Sequence[Value], of: Statement) -> list[Value]:
@@ -347,12 +391,30 @@ def _not_of_time(values: Sequence[Value], of: Statement) -> list[Value]:
     return kept
 
 
-def _is_moved(earlier: Statement, later: Statement, before: Value) -> bool:
+def _is_moved(earlier: Statement, later: Statement, before: Value, likeness: _Likeness) -> bool:
     """Whether a date was still ahead when another was named; what happened twice has two dates, and moves nothing."""
     if _says_so(later):
         return True
-    is_ahead = bool(earlier.said) and bool(later.said) and last_day(before.value) >= first_day(later.said)
+    if not (earlier.said and later.said) or earlier.said == later.said:
+        return likeness.alike >= _SAME and not earlier.is_past and not later.is_past
+    is_ahead = _day_ahead(before.value, earlier) >= first_day(later.said)
     return is_ahead and not earlier.is_past and not later.is_past
+
+
+def _is_old(value: Value, of: Statement) -> bool:
+    """Whether words beside a value say that it holds no more."""
+    start = of.content.find(value.text)
+    before, behind = of.content[max(0, start - 24) : start], of.content[start + len(value.text) :][:24]
+    return bool(revising("old_before").search(before) or revising("old_behind").match(behind))
+
+
+def _day_ahead(value: str, of: Statement) -> str:
+    """The day of a date, ISO; without a year the next one after it was said."""
+    if len(value) != len("03-05") or value[2] != "-":
+        return last_day(value)
+    said = first_day(of.said)
+    year = int(said[:4]) + (value < said[5:])
+    return f"{year:04}-{value}"
 
 
 def _is_series(earlier: Statement, later: Statement) -> bool:
@@ -368,48 +430,80 @@ def _is_series(earlier: Statement, later: Statement) -> bool:
     return (earlier.period != later.period) or (is_family and not has_version and earlier.title != later.title)
 
 
-def _denied_or_named(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple[Value, Value] | None:
-    """A denial of what was said, or another name in an office or a place; None for neither."""
-    gone, new = ([n for n in a.names.values() if not b.has(n)] for a, b in ((earlier, later), (later, earlier)))
-    if not gone and not new:
-        denied = [bool(revising("denies").search(each.content)) for each in (earlier, later)]
-        is_denied = denied[0] != denied[1] and likeness.alike >= _SAME and not earlier.is_past
-        return (Value("flag", "", ""), Value("flag", "", "")) if is_denied else _other_words(earlier, later)
-    is_office = all(revising("office").search(each.content) for each in (earlier, later))
-    is_place = all(revising("moves").search(each.content) for each in (earlier, later))
-    if not (is_office or is_place) or (likeness.alike < _SAME and not _says_so(later)):
-        return None
-    if not gone and later.changes:  # who held it before is named
-        gone = [name for name in earlier.names.values() if name in later.names.values()][:1]
-    if len(gone) != 1 or len(new) != 1 or (earlier.is_past and not later.changes):
-        return None
-    return Value(_NAME, gone[0], gone[0]), Value(_NAME, new[0], new[0])
+def _denied(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple[Value, Value] | None:
+    """A denial of what was said; None for none."""
+    denied = [bool(revising("denies").search(each.content)) for each in (earlier, later)]
+    is_denied = denied[0] != denied[1] and likeness.alike >= _SAME and not earlier.is_past
+    return (Value("flag", "", ""), Value("flag", "", "")) if is_denied else None
 
 
-_LONGEST_NAME: Final = 24
+def _is_related(one: Statement, other: Statement) -> bool:
+    """Whether both name or begin with one thing, and count the same or share a word besides."""
+    names = [name for name in one.names.values() if other.has(name)]
+    begins = "" if names else _common_topic(one.topic, other.topic)
+    if not names and not begins:
+        return False
+    counted = [{each.kind for each in s.values if _counts(each)} for s in (one, other)]
+    if counted[0] & counted[1]:
+        return True
+    subject = block_terms(" ".join([*names, begins]))
+    stems = [{t if is_cjk(t) else t[:_STEM] for t in s.terms - subject} for s in (one, other)]
+    return bool(stems[0] & stems[1])
 
 
-def _other_words(earlier: Statement, later: Statement) -> tuple[Value, Value] | None:
-    """One stretch of words that differs in sentences that are otherwise the same, and name an office or a place."""
-    old, new = earlier.content, later.content
-    start = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    ends = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
-    end = next((n for n, (a, b) in enumerate(ends) if a != b), min(len(old), len(new)) - start)
-    if not is_cjk(old):
-        start = old.rfind(" ", 0, start + 1) + 1
-        behind = old[len(old) - end :]
-        end -= len(behind) - len(behind.lstrip("".join(filter(str.isalnum, behind)))) if behind[:1].isalnum() else 0
-    was, now = old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
-    is_told = all(revising("office").search(each) or revising("moves").search(each) for each in (old, new))
-    is_name = all(1 < len(each) <= _LONGEST_NAME and (is_cjk(each) or each[:1].isupper()) for each in (was, now))
-    return (Value(_NAME, was, was), Value(_NAME, now, now)) if is_told and is_name else None
+def _counts(value: Value) -> bool:
+    """Whether the kind of a value says what is counted."""
+    return value.kind.startswith("number ") or bool(re.search(r"[\u3400-\u9fff]{2}$", value.kind))
+
+
+def _common_topic(one: str, other: str) -> str:
+    """The longest stretch of Chinese that two statements share, if one begins with it: what it is about; else empty."""
+    if not (is_cjk(one[:2]) or is_cjk(other[:2])):
+        return ""
+    for first, second in ((one, other), (other, one)):
+        size = next((n for n in range(min(_LONGEST_TOPIC, len(first)), _SUBJECT - 1, -1) if first[:n] in second), 0)
+        found = first[:size].partition("的")[0]
+        if len(found) >= _SUBJECT and all(map(is_cjk, found)):
+            return found
+    return ""
+
+
+def _is_contrast(one: Statement, other: Statement) -> bool:
+    """Whether different words stand before a word that both share: the wall insulation, the roof insulation."""
+    first, second = (_before_words(each, one.terms & other.terms) for each in (one, other))
+    return any(
+        not (first[term] <= other.terms or second[term] <= one.terms)
+        for term in first.keys() & second.keys()
+        if not first[term] & second[term]
+    )
+
+
+def _before_words(one: Statement, shared: frozenset[str]) -> dict[str, set[str]]:
+    """For each noun-like word the words right before it; of Chinese the pair before a pair."""
+    found: dict[str, set[str]] = defaultdict(set)
+    if is_cjk(one.content):
+        for place in range(2, len(one.content) - 1):
+            end = place - (one.content[place - 1] == "的")
+            before, here = one.content[max(0, end - 2) : end], one.content[place : place + 2]
+            is_inside = one.content[place - 1 : place + 1] in shared
+            if before in one.terms and here in shared and not is_inside:
+                found[here].add(before)
+        return found
+    words = re.findall(r"[^\W_]+|[^\w\s]", one.content)
+    for before, here in zip(words, words[1:], strict=False):
+        (first, second) = (block_terms(each) for each in (before, here))
+        if first and second and first <= one.terms and not before[:1].isupper():
+            found[next(iter(second))] |= first
+    return found
 
 
 def _is_one_subject(earlier: Statement, later: Statement, values: tuple[Value, Value]) -> bool:
     """Whether no name tells the two apart, but for the values; who corrects may name where the other stood."""
     own = {fold(each.text) for each in values}
-    gone = [name for name in earlier.names.values() if not later.has(name) and fold(name) not in own]
-    new = [name for name in later.names.values() if not earlier.has(name) and fold(name) not in own]
+    gone, new = (
+        [n for n in a.names.values() if not b.has(n) and not any(fold(n) in value for value in own)]
+        for a, b in ((earlier, later), (later, earlier))
+    )
     return not gone and (not new or bool(later.corrects))
 
 

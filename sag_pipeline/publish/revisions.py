@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.extract.revisions import REVISIONS_VERSION, Revision, Statement, find_revisions
+from sag_pipeline.extract.revisions import REVISIONS_VERSION, Revision, Statement, find_revisions, unsure_from
 from sag_pipeline.publish.links import whole_table
 from sag_pipeline.store.store import Store
 from sag_retrieval.release.schema import TABLES
@@ -14,7 +14,7 @@ from sag_retrieval.release.schema import TABLES
 REVISIONS: Final = "revisions"
 _VALUE_TYPES: Final = ("date", "day", "quantity", "money", "percentage", "number", "title", "topic")
 """Types of keys that name no subject."""
-_QUOTED: Final = ("\n>", "\n|>")
+_NOT_KNOWN: Final = 2**31
 
 
 def revisions_state(store: Store) -> str:
@@ -35,27 +35,33 @@ def revision_rows(found: list[Revision]) -> pa.Table:
 
 
 def _statements(store: Store) -> list[Statement]:
-    names, languages = _names(store), dict[str, str]()
-    for rows in store.scan("documents", ("document_id", "language")):
-        languages |= dict(zip(rows["document_id"].to_pylist(), rows["language"].to_pylist(), strict=True))
-    wanted = ("event_id", "document_id", "chunk_id", "content", "title", "context_date")
-    return [
-        Statement(*given, said or "", languages.get(given[1], "en"), names.get(given[0], {}))
-        for rows in store.scan("events", wanted)
-        for *given, said in zip(*(rows[name].to_pylist() for name in wanted), strict=True)
-    ]
+    (names, persons), documents = _names(store), dict[str, tuple[str, int]]()
+    for rows in store.scan("documents", ("document_id", "language", "text")):
+        for document, language, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+            documents[document] = language, unsure_from(text)
+    wanted = ("event_id", "document_id", "chunk_id", "content", "title", "context_date", "start")
+    found = []
+    for rows in store.scan("events", wanted):
+        for *given, said, start in zip(*(rows[name].to_pylist() for name in wanted), strict=True):
+            language, unsure = documents.get(given[1], ("en", _NOT_KNOWN))
+            of_event = names.get(given[0], {}), persons.get(given[0], frozenset())
+            found.append(Statement(*given, said or "", language, *of_event, start is not None and start >= unsure))
+    return found
 
 
-def _names(store: Store) -> dict[str, dict[str, str]]:
-    """The names of each event, by the id of the key that each stands for."""
+def _names(store: Store) -> tuple[dict[str, dict[str, str]], dict[str, frozenset[str]]]:
+    """The names of each event, by the id of the key that each stands for, and which of these are persons."""
     canonical = whole_table(store, "canonical")
     stands_for = dict(zip(canonical["key_id"].to_pylist(), canonical["canonical"].to_pylist(), strict=True))
     found: dict[str, dict[str, str]] = defaultdict(dict)
+    persons: dict[str, frozenset[str]] = {}
     columns = ("event_id", "key_id", "key_type", "value_string")
     for rows in store.scan("keys", columns):
         kept = rows.filter(
             pc.and_(pc.is_valid(rows["value_string"]), pc.invert(pc.is_in(rows["key_type"], pa.array(_VALUE_TYPES))))
         )
-        for event, key, _, value in zip(*(kept[name].to_pylist() for name in columns), strict=True):
+        for event, key, kind, value in zip(*(kept[name].to_pylist() for name in columns), strict=True):
             found[event][stands_for.get(key, key)] = value
-    return found
+            if kind == "person":
+                persons[event] = persons.get(event, frozenset()) | {stands_for.get(key, key)}
+    return found, persons

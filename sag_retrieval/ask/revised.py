@@ -9,7 +9,7 @@ from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.language.words import fold, is_cjk
-from sag_retrieval.search.revised import UNCONFIRMED, HitRevision, asks_past
+from sag_retrieval.search.revised import UNCONFIRMED, HitRevision, wants_earlier
 
 _SAID = {"en": "“{title}”{day} said {value} [{n}]", "zh": "《{title}》{day}曾说{value}[{n}]"}
 _NOW = {"en": "“{title}”{day} says {value} [{n}]", "zh": "《{title}》{day}说{value}[{n}]"}
@@ -30,8 +30,7 @@ def standing(answer: PartAnswer, question: str) -> PartAnswer:
         docs/algorithm.md §answers.10
 
     """
-    is_past = asks_past(question)
-    sentences = [_exchanged(sentence, answer.hits, is_past=is_past) for sentence in answer.sentences]
+    sentences = [_exchanged(sentence, answer.hits, question) for sentence in answer.sentences]
     if sentences == list(answer.sentences):
         return answer
     kept: dict[tuple[int, int], Sentence] = {}
@@ -40,23 +39,31 @@ def standing(answer: PartAnswer, question: str) -> PartAnswer:
     return replace(answer, sentences=tuple(kept.values()), chosen=min(answer.chosen, len(kept)))
 
 
-def _exchanged(sentence: Sentence, hits: Sequence[FoundPassage], *, is_past: bool) -> Sentence:
+def _exchanged(sentence: Sentence, hits: Sequence[FoundPassage], question: str) -> Sentence:
     seen = {(sentence.place, sentence.start)}
     while True:
         hit = hits[sentence.place]
         start, end = hit.start + sentence.start, hit.start + sentence.end
-        name = "revises" if is_past else "revised_by"
-        steps = [one for one in _touching(getattr(hit, name, ()), start, end) if _is_step(one, name)]
-        others = [found for one in steps if (found := _sentence_of(one, sentence, hits))]
-        found = next((each for each in (others[::-1] if is_past else others)), None)
+        steps = [
+            one
+            for name in ("revised_by", "revises")
+            for one in _touching(getattr(hit, name, ()), start, end)
+            if _is_step(one, name, question)
+        ]
+        others = [other for one in steps if (other := _sentence_of(one, sentence, hits))]
+        found = next(iter(others), None)
         if found is None or (found.place, found.start) in seen:
             return sentence
         seen.add((found.place, found.start))
         sentence = found
 
 
-def _is_step(one: HitRevision, name: str) -> bool:
-    return one.kind != "contradicts" or (one.evidence == UNCONFIRMED and name == "revised_by" and one.is_weak)
+def _is_step(one: HitRevision, name: str, question: str) -> bool:
+    if one.kind == "contradicts":
+        return one.evidence == UNCONFIRMED and name == "revised_by" and one.is_weak
+    if name == "revised_by":
+        return not wants_earlier(question, one.own_said, one.said)
+    return wants_earlier(question, one.said, one.own_said)
 
 
 def _touching(revisions: Iterable[HitRevision], start: int, end: int) -> list[HitRevision]:
@@ -91,7 +98,7 @@ def told(question: str, cited: Cited, hits: Sequence[FoundPassage]) -> Cited:
     text, citations = cited.text, list(cited.citations)
     for citation in cited.citations:
         marks = []
-        for one, form in _others(citation, hits, is_past=asks_past(question)):
+        for one, form in _others(citation, hits):
             known = next((c for c in citations if _is_of(c, one)), None)
             if known and known.marker <= len(cited.citations) and form is not _DISAGREE:
                 continue
@@ -120,15 +127,14 @@ def _own(citation: Citation, hits: Sequence[FoundPassage], language: str) -> lis
 
 
 def _others(
-    citation: Citation, hits: Sequence[FoundPassage], *, is_past: bool
+    citation: Citation, hits: Sequence[FoundPassage]
 ) -> list[tuple[HitRevision, dict[str, str]]]:
     """What a quotation revises, or for the past what revised it, and what contradicts it; each document once."""
     hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
     if hit is None:
         return []
     found: dict[str, tuple[HitRevision, dict[str, str]]] = {}
-    names = ("revised_by", "revises") if is_past else ("revises", "revised_by")
-    for name in names:
+    for name in ("revises", "revised_by"):
         for one in _touching(getattr(hit, name, ()), citation.start, citation.end):
             form = _UNSURE if one.evidence == UNCONFIRMED else _NOW if name == "revised_by" else _SAID
             form = _DISAGREE if one.kind == "contradicts" and one.evidence != UNCONFIRMED else form

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.public import public
+from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.spans import first_day, last_day, revising
 from sag_retrieval.language.words import is_cjk, tokens
 from sag_retrieval.release.arrays import Allowed, Index
@@ -113,6 +114,26 @@ def asks_past(question: str) -> bool:
     return bool(revising("asks_past").search(question)) and not revising("asks_present").search(question)
 
 
+def asked_day(question: str) -> str:
+    """The last day of the first date that a question names, ISO; empty for none.
+
+    Examples:
+        >>> asked_day("Who was the manager in March 2019?")
+        '2019-03-31'
+
+    """
+    found = next((str(each.value) for each in dates(question) if each.key_type == DATE), "")
+    return last_day(found) if found else ""
+
+
+def wants_earlier(question: str, earlier_said: str | None, later_said: str | None) -> bool:
+    """Whether a question means the earlier of two statements: it asks for the past, or for a day between both."""
+    day = asked_day(question)
+    if day and earlier_said and later_said and first_day(earlier_said) <= day:
+        return day < first_day(later_said)
+    return asks_past(question)
+
+
 def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
     """A ranking in which what holds stands before what it revised; for a question about the past the other way round.
 
@@ -124,13 +145,13 @@ def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
     """
     if not index.rows["revisions"].num_rows or not len(ranking.chunks):
         return ranking
-    known, is_past = _revisions_of(index), asks_past(query.text)
+    known = _revisions_of(index)
     asked = _terms(without_question_words(query.text))
     order: list[tuple[int, int]] = []  # a chunk, and the place whose score it takes
     places = {chunk: place for place, chunk in enumerate(ranking.chunks.tolist())}
     done: set[int] = set()
     for place, chunk in enumerate(ranking.chunks.tolist()):
-        better = _standing(known, chunk, asked, query.allowed, is_past=is_past)
+        better = _standing(known, chunk, query, asked)
         for each in (better, chunk):
             if each is not None and each not in done:
                 done.add(each)
@@ -145,30 +166,30 @@ def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
     return replace(ranking, chunks=rows, scores=scores, parts=parts)
 
 
-def _standing(
-    known: _Revisions, chunk: int, asked: frozenset[str], allowed: Allowed | None, *, is_past: bool
-) -> int | None:
-    """The chunk whose statement holds in place of one of a chunk, at the end of the chain; None for none."""
-    by, other = (known.by_later, "earlier") if is_past else (known.by_earlier, "later")
-    found, seen = None, {chunk}
+def _standing(known: _Revisions, chunk: int, query: Query, asked: frozenset[str]) -> int | None:
+    """The chunk whose statement is meant in place of one of a chunk, at the end of the chain; None for none."""
+    found, seen, allowed = None, {chunk}, query.allowed
     for _ in range(_LONGEST_CHAIN):
-        steps = [
-            known.rows[number]
-            for number in by.get(chunk, ())
-            if _is_step(known.rows[number], is_past=is_past) and _is_asked(known.terms[number], asked)
-        ]
-        ends = [row for row in steps if f"{other}_chunk" in row and row[f"{other}_chunk"] not in seen]
-        ends = [row for row in ends if allowed is None or allowed.chunks[row[f"{other}_chunk"]]]
-        if not ends:
+        steps = [*_steps(known, chunk, query.text, asked)]
+        steps = [each for each in steps if each[0] not in seen and (allowed is None or allowed.chunks[each[0]])]
+        if not steps:
             break
-        said = sorted(ends, key=lambda row: (row[f"{other}_said"] or "", row[f"{other}_event_id"]))
-        chunk = found = said[0 if is_past else -1][f"{other}_chunk"]
+        chunk = found = max(steps, key=lambda each: each[1:])[0]
         seen.add(chunk)
     return found
 
 
-def _is_step(row: Mapping[str, Any], *, is_past: bool) -> bool:
-    return row["kind"] in _ORDERED or (row["evidence"] == UNCONFIRMED and not is_past)
+def _steps(known: _Revisions, chunk: int, question: str, asked: frozenset[str]) -> Iterator[tuple[int, str, str]]:
+    """Chunks that stand in place of one, each with when its statement was said, the one that is meant most last."""
+    for by, other, is_back in ((known.by_earlier, "later", False), (known.by_later, "earlier", True)):
+        for number in by.get(chunk, ()):
+            row = known.rows[number]
+            if f"{other}_chunk" not in row or not _is_asked(known.terms[number], asked):
+                continue
+            if row["kind"] not in _ORDERED and (row["evidence"] != UNCONFIRMED or is_back):
+                continue
+            if wants_earlier(question, row["earlier_said"], row["later_said"]) is is_back:
+                yield row[f"{other}_chunk"], row[f"{other}_said"] or "", row[f"{other}_event_id"]
 
 
 def _is_asked(about: frozenset[str], asked: frozenset[str]) -> bool:

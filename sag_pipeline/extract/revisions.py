@@ -8,8 +8,9 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -55,7 +56,9 @@ _STEM: Final = 4
 _VALUE_TYPES: Final = frozenset({"date", "day", "quantity", "money", "percentage", "number", "title", "topic"})
 _CLOCK = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-4])[:：][0-5]\d(?![\d:])")
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
-_SPELLED = re.compile(r"(?:[\d\s年月日号.,/:：%-]|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)+", re.I)
+_SPELLED = re.compile(
+    r"(?:[\d\s年月日号.,/:：%-]|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)+", re.IGNORECASE
+)
 _QUOTED = re.compile(r"\s*>")
 _QUOTES_BELOW = re.compile(revising("quotes_below").pattern, re.IGNORECASE | re.MULTILINE)
 
@@ -80,7 +83,8 @@ class Statement:
     said: str = ""
     """When it was said, ISO; empty: unknown."""
     language: str = "en"
-    names: Mapping[str, str] = None  # type: ignore[assignment]  # by id of the key: its name
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By id of the key: its name."""
     persons: frozenset[str] = frozenset()
     """Ids of the names of persons."""
     is_unsure: bool = False
@@ -284,30 +288,40 @@ def _of_block(own: Rows64) -> tuple[Rows64, Rows64]:
 
 def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Revision | None:
     """The revision that two statements make, or None."""
-    if one.content == other.content or one.numbers != other.numbers:
+    if one.content == other.content or one.numbers != other.numbers or (one.is_weak and other.is_weak):
         return None
-    likeness = _likeness(one.terms, other.terms, weigh)
     ordered = _ordered(one, other)
-    if one.is_weak and other.is_weak:
-        return None
     earlier, later = ordered or (one, other)
-    is_unconfirmed = later.is_weak or (ordered is None and earlier.is_weak)
+    is_sure = ordered is not None and not later.is_weak
     if later.is_weak:  # what is firm stands before a rumour, whenever that was
         earlier, later = later, earlier
-    if one.document_id == other.document_id and not later.corrects and not later.changes:
+    if one.document_id == other.document_id and not _says_so(later):
         return None
-    least = _ALIKE_NAMED if any(other.has(name) for name in one.names.values()) else _ALIKE
-    least = _ALIKE_UNORDERED if ordered is None else _ALIKE_CORRECTED if _says_so(later) else least
-    is_alike = likeness.contained >= _CONTAINED and likeness.alike >= least
-    if not is_alike and (not _is_related(one, other) or likeness.alike < _ALIKE_RELATED):
+    likeness = _likeness(one.terms, other.terms, weigh)
+    if not _is_of_one_thing(earlier, later, likeness, is_ordered=ordered is not None):
         return None
     values = _changed(earlier, later, likeness)
     if values is None or not _is_one_subject(earlier, later, values) or _is_contrast(one, other):
         return None
-    if (ordered is None or is_unconfirmed) and _is_series(earlier, later):
+    if not is_sure and _is_series(earlier, later):
         return None
-    made = _made(earlier, later, values, likeness, is_ordered=ordered is not None and not is_unconfirmed)
+    made = _made(earlier, later, values, likeness, is_ordered=is_sure)
+    is_unconfirmed = not is_sure and earlier.is_weak
     return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
+
+
+def _is_of_one_thing(earlier: Statement, later: Statement, likeness: _Likeness, *, is_ordered: bool) -> bool:
+    """Whether two statements are alike enough; where nothing says which was first both name what they are about."""
+    is_named = any(later.has(name) for name in earlier.names.values()) or bool(
+        _common_topic(earlier.topic, later.topic)
+    )
+    if not is_ordered and not is_named:
+        return False
+    least = _ALIKE_NAMED if is_named else _ALIKE
+    least = _ALIKE_UNORDERED if not is_ordered else _ALIKE_CORRECTED if _says_so(later) else least
+    if likeness.contained >= _CONTAINED and likeness.alike >= least:
+        return True
+    return likeness.alike >= _ALIKE_RELATED and _is_related(earlier, later)
 
 
 def _says_so(later: Statement) -> bool:
@@ -324,7 +338,7 @@ def _likeness(one: frozenset[str], other: frozenset[str], weigh: Mapping[str, fl
 
 
 def _ordered(one: Statement, other: Statement) -> tuple[Statement, Statement] | None:
-    """Which was said first: by their days, else by one that corrects a value of the other, else a draft; None: unknown."""
+    """Which was said first: by days, else by one that corrects a value of the other, else a draft; None: unknown."""
     if one.said and other.said:
         if last_day(one.said) < first_day(other.said):
             return one, other
@@ -355,7 +369,9 @@ def _changed(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple
         return _denied(earlier, later, likeness)
     if len(before) != 1 or len(after) != 1 or before[0].kind != after[0].kind:
         return None
-    is_allowed = _is_moved(earlier, later, before[0], likeness) if before[0].kind == DATE else not _is_series(earlier, later)
+    is_allowed = (
+        _is_moved(earlier, later, before[0], likeness) if before[0].kind == DATE else not _is_series(earlier, later)
+    )
     return (before[0], after[0]) if is_allowed else None
 
 
@@ -490,7 +506,7 @@ def _before_words(one: Statement, shared: frozenset[str]) -> dict[str, set[str]]
                 found[here].add(before)
         return found
     words = re.findall(r"[^\W_]+|[^\w\s]", one.content)
-    for before, here in zip(words, words[1:], strict=False):
+    for before, here in pairwise(words):
         (first, second) = (block_terms(each) for each in (before, here))
         if first and second and first <= one.terms and not before[:1].isupper():
             found[next(iter(second))] |= first

@@ -126,9 +126,7 @@ def _own(citation: Citation, hits: Sequence[FoundPassage], language: str) -> lis
     return [_TITLED[language].format(title=citation.title, day=_DAY[language].format(said))] if said else []
 
 
-def _others(
-    citation: Citation, hits: Sequence[FoundPassage]
-) -> list[tuple[HitRevision, dict[str, str]]]:
+def _others(citation: Citation, hits: Sequence[FoundPassage]) -> list[tuple[HitRevision, dict[str, str]]]:
     """What a quotation revises, or for the past what revised it, and what contradicts it; each document once."""
     hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
     if hit is None:

@@ -17,9 +17,9 @@ from sag_retrieval.cli.choices import (
     option_names,
     weakness,
     where_of,
+    with_as_of,
     with_set,
     with_sql,
-    with_as_of,
     with_where,
 )
 from sag_retrieval.cli.printing import (

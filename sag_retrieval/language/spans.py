@@ -37,7 +37,9 @@ def revising(name: str) -> re.Pattern[str]:
 def _says_span() -> re.Pattern[str]:
     """A word that every span has; most statements have none, and are not read for dates."""
     ends = ("begins_before", "ends_before", "begins_behind", "ends_behind", "is_open")
-    return re.compile("|".join(revising(name).pattern.replace("$", "").replace("^", "") for name in ends), re.IGNORECASE)
+    return re.compile(
+        "|".join(revising(name).pattern.replace("$", "").replace("^", "") for name in ends), re.IGNORECASE
+    )
 
 
 def span_of(text: str, language: str = "en", said: str = "") -> Span:

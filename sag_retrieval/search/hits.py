@@ -13,8 +13,8 @@ from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.mapped_arrays import join, take_rows
 from sag_retrieval.search.calibration import likelihoods
 from sag_retrieval.search.method import Query, Ranking
-from sag_retrieval.search.revised import hit_revisions
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultKey, SearchResult
+from sag_retrieval.search.revised import hit_revisions
 
 _OF_CHUNK = ("chunk_id", "document_id", "text", "chunk_index", "start", "end")
 _VALUES = ("value_string", "value_number", "value_bool")
@@ -38,7 +38,13 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
     )
     scores = likelihoods(index, query, ranking.chunks)
     return SearchResult(
-        query.text, release, method, hits_of(index, ranking, scores, query.allowed), keys, dict(ranking.seconds), dict(ranking.trace)
+        query.text,
+        release,
+        method,
+        hits_of(index, ranking, scores, query.allowed),
+        keys,
+        dict(ranking.seconds),
+        dict(ranking.trace),
     )
 
 

@@ -1,4 +1,4 @@
-"""What holds now: passages with a statement that a later one revised stand behind the later, and each names the other."""
+"""What holds now: passages stand behind those that revised a statement of theirs, and each names the other."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,9 +86,10 @@ def _revisions_of(index: Index) -> _Revisions:
 
 def _read_revisions(index: Index) -> _Revisions:
     rows = [row for row in index.rows["revisions"].to_pylist() if row["kind"] != "repeats"]
-    by_earlier, by_later = defaultdict(list), defaultdict(list)
+    by_earlier: dict[int, list[int]] = defaultdict(list)
+    by_later: dict[int, list[int]] = defaultdict(list)
     if rows:
-        ids, known = index.rows["chunks"]["chunk_id"], pa.array([], pa.string())
+        ids = index.rows["chunks"]["chunk_id"]
         for side, listed in (("earlier", by_earlier), ("later", by_later)):
             known = pa.array([row[f"{side}_chunk_id"] for row in rows], pa.string())
             for number, chunk in enumerate(pc.index_in(known, ids.combine_chunks()).to_pylist()):
@@ -203,13 +204,11 @@ def hit_revisions(
     if not index.rows["revisions"].num_rows:
         return (), ()
     known = _revisions_of(index)
-    later = _told(index, known, known.by_earlier.get(chunk, ()), "earlier", "later", allowed)
-    earlier = _told(index, known, known.by_later.get(chunk, ()), "later", "earlier", allowed)
-    later, earlier = list(later), list(earlier)
-    both = [one for one in (*later, *earlier) if one.kind == "contradicts"]
-    return tuple(_latest([*(one for one in later if one not in both), *both])), tuple(
-        _latest([*(one for one in earlier if one not in both), *both])
-    )
+    later = [*_told(index, known, known.by_earlier.get(chunk, ()), "earlier", "later", allowed)]
+    earlier = [*_told(index, known, known.by_later.get(chunk, ()), "later", "earlier", allowed)]
+    for found, others in ((later, earlier), (earlier, later)):
+        found += [one for one in others if one.kind == "contradicts" and one not in found]
+    return tuple(_latest(later)), tuple(_latest(earlier))
 
 
 def _latest(found: Sequence[HitRevision]) -> list[HitRevision]:

@@ -1,7 +1,7 @@
 """Find which statements revise others: one subject, one attribute, two values, and which of them was said later.
 
 Precision comes first: a revision puts a statement behind another one, so a pair is left out where anything speaks
-against it (docs/algorithm.md §extraction.28).
+against it (docs/algorithm.md §extraction.32).
 """
 
 import math
@@ -250,7 +250,7 @@ def find_revisions(statements: Iterable[Statement]) -> list[Revision]:
         [('updates', '31 %', '27 %')]
 
     Source:
-        docs/algorithm.md §extraction.28
+        docs/algorithm.md §extraction.32
 
     """
     rows = sorted(statements, key=lambda one: one.event_id)
@@ -363,6 +363,8 @@ def _changed(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple
         old = [each for each in later.values if len(after) == 1 and each != after[0] and each.kind == after[0].kind]
         named = [each for each in old if not before or _is_old(each, later)]
         before = [each for each in earlier.values if any(_is_same(each, other) for other in named)] or before
+    if earlier.corrects and len(before) == 1 and not after:  # what was taken back is said again
+        after = [each for each in later.values if each.kind == before[0].kind and _is_old(each, earlier)]
     if {each.kind for each in (*before, *after)} - {DATE}:
         before, after = _not_of_time(before, earlier), _not_of_time(after, later)
     if not before and not after:
@@ -549,7 +551,7 @@ def _made(
 
 
 def _settled(found: Sequence[Revision]) -> Iterator[Revision]:
-    """What only says again what a correction took back is told as a contradiction."""
+    """What only says again what a correction took back is a contradiction."""
     taken_back = {(one.later_event_id, fold(one.earlier_value)) for one in found if one.kind == "corrects"}
     for one in found:
         says_again = (one.earlier_event_id, fold(one.later_value)) in taken_back and one.kind != "corrects"

@@ -14,6 +14,7 @@ from sag_retrieval.release.schema import TABLES
 REVISIONS: Final = "revisions"
 _VALUE_TYPES: Final = ("date", "day", "quantity", "money", "percentage", "number", "title", "topic")
 """Types of keys that name no subject."""
+_OF_EVENT: Final = ("event_id", "document_id", "chunk_id", "content", "title", "context_date", "start")
 _NOT_KNOWN: Final = 2**31
 
 
@@ -39,13 +40,26 @@ def _statements(store: Store) -> list[Statement]:
     for rows in store.scan("documents", ("document_id", "language", "text")):
         for document, language, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
             documents[document] = language, unsure_from(text)
-    wanted = ("event_id", "document_id", "chunk_id", "content", "title", "context_date", "start")
     found = []
-    for rows in store.scan("events", wanted):
-        for *given, said, start in zip(*(rows[name].to_pylist() for name in wanted), strict=True):
-            language, unsure = documents.get(given[1], ("en", _NOT_KNOWN))
-            of_event = names.get(given[0], {}), persons.get(given[0], frozenset())
-            found.append(Statement(*given, said or "", language, *of_event, start is not None and start >= unsure))
+    for rows in store.scan("events", _OF_EVENT):
+        for event, document, chunk, content, title, said, start in zip(
+            *(rows[name].to_pylist() for name in _OF_EVENT), strict=True
+        ):
+            language, unsure = documents.get(document, ("en", _NOT_KNOWN))
+            found.append(
+                Statement(
+                    event,
+                    document,
+                    chunk,
+                    content,
+                    title,
+                    said or "",
+                    language,
+                    names.get(event, {}),
+                    persons.get(event, frozenset()),
+                    is_unsure=start is not None and start >= unsure,
+                )
+            )
     return found
 
 

@@ -18,7 +18,7 @@ _DISAGREE = {"en": "the documents disagree: {said}", "zh": "文档说法不一�
 _TITLED = {"en": "“{title}”{day}", "zh": "《{title}》{day}"}
 _DAY = {"en": " of {}", "zh": "（{}）"}
 _MOST_TOLD = 3
-"""Other statements that are told beside one."""
+"""Other statements that stand beside one at most."""
 
 
 def standing(answer: PartAnswer, question: str) -> PartAnswer:

@@ -141,7 +141,7 @@ def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
     Only statements that hold half the words of the question move. A release without revisions changes nothing.
 
     Source:
-        docs/algorithm.md §search.22
+        docs/algorithm.md §search.20
 
     """
     if not index.rows["revisions"].num_rows or not len(ranking.chunks):

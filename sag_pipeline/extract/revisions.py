@@ -1,7 +1,7 @@
 """Find which statements revise others: one subject, one attribute, two values, and which of them was said later.
 
 Precision comes first: a revision puts a statement behind another one, so a pair is left out where anything speaks
-against it (docs/algorithm.md §extraction.32).
+against it (docs/algorithm.md §extraction.33).
 """
 
 import math
@@ -50,6 +50,8 @@ _NOUN = re.compile(r"\s?([a-z]{3,}|[\u3400-\u9fff]{2,3})")
 """What is counted, behind a number."""
 _SUBJECT: Final = 3
 """Chinese characters with which two statements begin alike, where no name is known."""
+_MOST_DISAGREE: Final = 2
+"""Statements that one contradicts at most: where more differ, it is a field of a form."""
 _LONGEST_TOPIC: Final = 24
 _STEM: Final = 4
 """First letters by which a noun and its verb are one word: handover, handed."""
@@ -250,7 +252,7 @@ def find_revisions(statements: Iterable[Statement]) -> list[Revision]:
         [('updates', '31 %', '27 %')]
 
     Source:
-        docs/algorithm.md §extraction.32
+        docs/algorithm.md §extraction.33
 
     """
     rows = sorted(statements, key=lambda one: one.event_id)
@@ -295,7 +297,7 @@ def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Re
     is_sure = ordered is not None and not later.is_weak
     if later.is_weak:  # what is firm stands before a rumour, whenever that was
         earlier, later = later, earlier
-    if one.document_id == other.document_id and not _says_so(later):
+    if one.document_id == other.document_id and (ordered is None or not _says_so(later)):
         return None
     likeness = _likeness(one.terms, other.terms, weigh)
     if not _is_of_one_thing(earlier, later, likeness, is_ordered=ordered is not None):
@@ -322,6 +324,11 @@ def _is_of_one_thing(earlier: Statement, later: Statement, likeness: _Likeness, 
     if likeness.contained >= _CONTAINED and likeness.alike >= least:
         return True
     return likeness.alike >= _ALIKE_RELATED and _is_related(earlier, later)
+
+
+def _is_label(name: str, of: Statement) -> bool:
+    """Whether a colon stands behind a name: it labels a field, and is not what the statement is about."""
+    return of.content[of.content.find(name) + len(name) :].lstrip()[:1] in {":", "："}
 
 
 def _says_so(later: Statement) -> bool:
@@ -551,9 +558,21 @@ def _made(
 
 
 def _settled(found: Sequence[Revision]) -> Iterator[Revision]:
-    """What only says again what a correction took back is a contradiction."""
+    """What only says again what a correction took back is a contradiction; many contradictions of one are none.
+
+    Where a statement differs from several others in the same words, these fill the same field for other things.
+    """
     taken_back = {(one.later_event_id, fold(one.earlier_value)) for one in found if one.kind == "corrects"}
+    disagree = Counter(
+        event
+        for one in found
+        if one.kind == "contradicts" and one.evidence != UNCONFIRMED
+        for event in (one.earlier_event_id, one.later_event_id)
+    )
     for one in found:
+        is_field = max(disagree[one.earlier_event_id], disagree[one.later_event_id]) > _MOST_DISAGREE
+        if one.kind == "contradicts" and one.evidence != UNCONFIRMED and is_field:
+            continue
         says_again = (one.earlier_event_id, fold(one.later_value)) in taken_back and one.kind != "corrects"
         yield replace(one, kind="contradicts", evidence="said again") if says_again else one
 

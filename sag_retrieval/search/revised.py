@@ -73,6 +73,11 @@ class _Revisions:
     """What each is about, as index terms."""
 
 
+def has_revisions(index: Index) -> bool:
+    """Whether any statement of a release revises another."""
+    return "revisions" in index.rows and index.rows["revisions"].num_rows > 0
+
+
 _read: WeakKeyDictionary[Index, _Revisions] = WeakKeyDictionary()
 
 
@@ -144,7 +149,7 @@ def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
         docs/algorithm.md §search.20
 
     """
-    if not index.rows["revisions"].num_rows or not len(ranking.chunks):
+    if not has_revisions(index) or not len(ranking.chunks):
         return ranking
     known = _revisions_of(index)
     asked = _terms(without_question_words(query.text))
@@ -201,7 +206,7 @@ def hit_revisions(
     index: Index, chunk: int, allowed: Allowed | None
 ) -> tuple[tuple[HitRevision, ...], tuple[HitRevision, ...]]:
     """What revises statements of a chunk, latest first, and what they revise themselves; contradictions are in both."""
-    if not index.rows["revisions"].num_rows:
+    if not has_revisions(index):
         return (), ()
     known = _revisions_of(index)
     later = [*_told(index, known, known.by_earlier.get(chunk, ()), "earlier", "later", allowed)]

@@ -226,6 +226,30 @@ class Release:
         reader = self._reader
         return find_keys(reader.index, reader.sandbox, text, type, most)
 
+    def changes(self, since: str | None = None) -> dict[str, list[dict[str, Any]]]:
+        """Statements that later ones revised; with `since` also those that are new or were withdrawn.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> sorted(release.changes())
+            ['new', 'revised', 'withdrawn']
+
+        Args:
+            since: A day, month or year (ISO): what was said then or later; or the id of another release: what that
+                one has not, and what only that one has.
+
+        Raises:
+            ReleaseError: If there is no such release, or one is closed or damaged.
+
+        """
+        from sag_retrieval.search.changes import changes_since, is_day  # noqa: PLC0415  not needed for searching
+
+        if not since or is_day(since):
+            return changes_since(self.index, since or "")
+        with open_release(self._settings.home, release=since) as before:
+            return changes_since(self.index, before=before.index)
+
     def document(self, document_id: str) -> DocumentResult:
         """Read a document: its text, metadata, and the ids of its chunks.
 

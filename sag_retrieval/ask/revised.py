@@ -137,7 +137,7 @@ def _others(citation: Citation, hits: Sequence[FoundPassage]) -> list[tuple[HitR
             form = _UNSURE if one.evidence == UNCONFIRMED else _NOW if name == "revised_by" else _SAID
             form = _DISAGREE if one.kind == "contradicts" and one.evidence != UNCONFIRMED else form
             found.setdefault(one.document_id, (one, form))
-    return list(found.values())[:_MOST_TOLD]
+    return sorted(found.values(), key=lambda each: each[1] is _UNSURE)[:_MOST_TOLD]
 
 
 def _holds(hit: FoundPassage, citation: Citation) -> bool:

@@ -28,6 +28,7 @@ from sag_retrieval.cli.printing import (
     complain,
     print_json,
     say,
+    show_changes,
     show_options,
     show_releases,
     show_settings,
@@ -115,7 +116,7 @@ if TYPE_CHECKING:
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (settings, schema, search, ask, retrieve, report, open_report, evaluate, releases):
+    for command in (settings, schema, search, ask, retrieve, report, changes, open_report, evaluate, releases):
         main.add_command(command)
 
 
@@ -222,6 +223,25 @@ def report(  # noqa: PLR0913  one argument an option
         counted = ", ".join(f"{reason} {count}" for reason, count in made.written.reasons.items())
         complain(f"{counted}; {made.tables['report_left_out']} has each text", kind="left out of the model's text")
     print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
+
+
+@click.command()
+@click.option("--since", metavar="DATE|ID", help="What was said then or later; or what another release has not.")
+@of_release
+@as_json
+def changes(*, since: str | None, release_id: str | None, is_json: bool) -> None:
+    """Show which statements later ones revised; with `--since` also new and withdrawn ones.
+
+    \b
+    sag changes
+    sag changes --since 2025-06-01 --json
+    sag changes --since r0123456789ab
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415
+
+    with open_release(release=release_id) as release:
+        found = release.changes(since)
+    print_json(found) if is_json else show_changes(Terminal(), found)
 
 
 def _show_plan(plan: "WritingPlan", *, is_json: bool) -> None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from sag_retrieval.ask.cited import Cited, quoted
+from sag_retrieval.ask.newest import newest_first
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
@@ -154,7 +155,12 @@ def answer_part(
     named = named_things(part, keys, hits)
     groups = [_about(group, named, part, hits) for group in groups_of(named)]
     found = [
-        (hit_places, ranked_sentences(own, own_hits, group, weights, question or part.text))
+        (
+            hit_places,
+            newest_first(
+                question or part.text, ranked_sentences(own, own_hits, group, weights, question or part.text), own_hits
+            ),
+        )
         for own, own_hits, hit_places, group in groups or [(part, list(hits), list(range(len(hits))), [])]
     ]
     best = max((ranked[0].score for _, ranked in found if ranked), default=0.0)

@@ -104,7 +104,7 @@ def _events(index: Index, chunks: Rows) -> tuple[list[int], Iterator[HitEvent]]:
     """How many events each chunk has, and the events of all chunks in sequence."""
     starts = index.arrays.chunk_events
     runs = [np.arange(first, last) for first, last in zip(starts[chunks], starts[chunks + 1], strict=True)]
-    found = _taken(index, "events", ("event_id", "content"), join(runs, np.int64))
+    found = _taken(index, "events", ("event_id", "content", "said"), join(runs, np.int64))
     return [len(run) for run in runs], (HitEvent(**event) for event in found)
 
 

@@ -24,6 +24,8 @@ class HitEvent:
 
     event_id: str
     content: str
+    said: str | None = None
+    """When it was said, ISO; None: unknown."""
 
 
 @public

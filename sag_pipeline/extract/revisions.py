@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from sag_pipeline.extract.document_dates import file_name_dates
+from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.dates import DATE, DAY, dates
 from sag_retrieval.language.quantities import quantities
@@ -62,7 +62,6 @@ _SPELLED = re.compile(
     r"(?:[\d\s年月日号.,/:：%-]|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)+", re.IGNORECASE
 )
 _QUOTED = re.compile(r"\s*>")
-_QUOTES_BELOW = re.compile(revising("quotes_below").pattern, re.IGNORECASE | re.MULTILINE)
 
 
 class Value(NamedTuple):
@@ -231,7 +230,7 @@ def unsure_from(text: str) -> int:
     """The character from which on a message repeats an earlier one, 0 of a draft; its length where it is neither."""
     if revising("says_draft").search(text[:_OPENING]):
         return 0
-    found = _QUOTES_BELOW.search(text)
+    found = QUOTES_BELOW.search(text)
     return found.start() if found else len(text)
 
 

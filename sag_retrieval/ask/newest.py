@@ -13,11 +13,19 @@ _EQUAL = 0.95
 """Share of the best sentence's coverage from which on another one answers as well."""
 
 
-def newest_first(question: str, ranked: Sequence[Sentence], hits: Sequence[FoundPassage]) -> list[Sentence]:
+def newest_first(
+    question: str, ranked: Sequence[Sentence], hits: Sequence[FoundPassage], names: frozenset[str]
+) -> list[Sentence]:
     """Sentences, best first, in which of those that answer equally well the one that was said last comes first.
 
     For a question about the past it is the one that was said first. Rumours, proposals, quotations and drafts stand
     behind what is firm. Sentences that nobody knows a day of keep their place.
+
+    Args:
+        question: What is asked.
+        ranked: Sentences, best first.
+        hits: The passages that they stand in.
+        names: Terms of the names of the question; who says as much of another thing answers another question.
 
     Source:
         docs/algorithm.md §answers.10
@@ -27,7 +35,7 @@ def newest_first(question: str, ranked: Sequence[Sentence], hits: Sequence[Found
         return list(ranked)
     best = ranked[0]
     equal = [s for s in ranked if s.focus >= _EQUAL * best.focus and s.coverage >= _EQUAL * best.coverage]
-    equal = [s for s in equal if s.is_of_kind >= best.is_of_kind]
+    equal = [s for s in equal if s.is_of_kind >= best.is_of_kind and s.terms & names >= best.terms & names]
     is_past = asks_past(question)
     firm = [s for s in equal if not _is_weak(s, hits[s.place], is_past=is_past)]
     dated = [(said, s) for s in firm if (said := _said(s, hits[s.place]))]

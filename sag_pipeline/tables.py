@@ -47,7 +47,7 @@ _OURS: Final = (
         rule="sag_pipeline.table_rules:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
-        version=8,
+        version=9,
     ),
     StoredTable(
         name="keys",

@@ -20,6 +20,7 @@ from .search.result import (
     ResultSegment as ResultSegment,
     SearchResult as SearchResult,
 )
+from .search.revised import HitRevision as HitRevision
 from .search.paths import GraphEvidence as GraphEvidence, HitPath as HitPath, PathStep as PathStep
 from .search.options import SearchOptions as SearchOptions
 from .search.methods.hybrid import HybridOptions as HybridOptions

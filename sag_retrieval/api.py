@@ -38,9 +38,12 @@ from sag_retrieval.search.lookup import (
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
+from sag_retrieval.search.revised import said_by, with_revisions
 from sag_retrieval.search.segments import segment_options
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from sag_retrieval.ask import Answer, AskOptions, Mode, Progress, ReleaseContext
     from sag_retrieval.pipelines import PipelineFile
     from sag_retrieval.rag.stages import RAGData
@@ -223,6 +226,30 @@ class Release:
         reader = self._reader
         return find_keys(reader.index, reader.sandbox, text, type, most)
 
+    def changes(self, since: str | None = None) -> dict[str, list[dict[str, Any]]]:
+        """Statements that later ones revised; with `since` also those that are new or were withdrawn.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> sorted(release.changes())
+            ['new', 'revised', 'withdrawn']
+
+        Args:
+            since: A day, month or year (ISO): what was said then or later; or the id of another release: what that
+                one has not, and what only that one has.
+
+        Raises:
+            ReleaseError: If there is no such release, or one is closed or damaged.
+
+        """
+        from sag_retrieval.search.changes import changes_since, is_day  # noqa: PLC0415  not needed for searching
+
+        if not since or is_day(since):
+            return changes_since(self.index, since or "")
+        with open_release(self._settings.home, release=since) as before:
+            return changes_since(self.index, before=before.index)
+
     def document(self, document_id: str) -> DocumentResult:
         """Read a document: its text, metadata, and the ids of its chunks.
 
@@ -350,6 +377,7 @@ class Release:
         method: MethodName | str | Method = "sag",
         options: "MethodOptions | None" = None,
         where: Mapping[str, Any] | None = None,
+        as_of: "date | str | None" = None,
         segments: SegmentSpec | None = None,
         min_score: float = 0.0,
         explain: bool = False,
@@ -372,6 +400,7 @@ class Release:
             method: One of `METHODS`, or your own function: see `Method`.
             options: Options of the method: an object such as `SearchOptions`, or names and values (`{"hops": 2}`).
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
+            as_of: Only what had been said by this day, month or year, such as `2025-06`; what has no date is left out.
             segments: A preset (`balanced`, `precision`, `find_all`) or options: also join neighbouring hits into
                 `result.segments`.
             min_score: Leave out hits with a lower score, from 0 to 1: how likely a hit answers the query.
@@ -388,7 +417,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        reader = self._reader
+        reader, where = self._reader, said_by(where, as_of)
         asked = Query(query, () if keys is None else keys, top_k, None, explain, gold_documents)
         if top_k < 1:
             raise QueryError(f"top_k must be at least 1, got {top_k}")
@@ -402,6 +431,7 @@ class Release:
             ranking = rank(reader.index, asked)
             if isinstance(method, str) and shares_nothing(reader.index, asked, ranking):
                 ranking = ranking.first(0)
+            ranking = with_revisions(reader.index, asked, ranking)
             if min_score != 0:
                 ranking = ranking.first(count_likely(reader.index, asked, ranking.chunks, min_score))
             joined = join_segments(reader.index, ranking, segments) if segments is not None else ()
@@ -450,6 +480,7 @@ class Release:
         keys: Sequence[str] | None = None,
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
+        as_of: "date | str | None" = None,
         segments: SegmentSpec | None = None,
         options: "AskOptions | Mapping[str, Any] | None" = None,
         search_options: "MethodOptions | None" = None,
@@ -471,6 +502,7 @@ class Release:
             keys: Names related to the answer, if known: every search starts from them too.
             sql: Restriction of every search.
             where: Restriction of every search, as conditions.
+            as_of: Only what had been said by this day, month or year, such as `2025-06`; what has no date is left out.
             segments: A preset (`balanced`, `precision`, `find_all`) or options: answer from neighbouring chunks joined
                 into longer passages; the searches of the deep mode are joined together.
             options: Budgets and choices, an object or names and values; the arguments `keys` and `sql` replace theirs.
@@ -490,6 +522,7 @@ class Release:
         from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
 
         self._check_open()
+        where = said_by(where, as_of)
         default = AskOptions(language=self._settings.language)
         chosen = build_options(AskOptions, options, what="ask", base=default)
         bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
@@ -564,6 +597,7 @@ class Release:
         *,
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
+        as_of: "date | str | None" = None,
         period: str = "",
         title: str = "",
         only_new: bool = False,
@@ -586,6 +620,7 @@ class Release:
         Args:
             sql: Which events: a SELECT of ids, or a condition.
             where: Which events, as conditions.
+            as_of: Only what had been said by this day, month or year.
             period: Which events by date: `2024`, `2024-03`, `2019..2021-06`, `last 7 days`, `this quarter`.
             title: Its heading; empty: that of the options, else made of what it is about.
             only_new: Only events that the last report of the same kind was not about.
@@ -608,7 +643,7 @@ class Release:
         self._known_themes.clear()  # the report names them
         chosen = build_options(ReportOptions, options, what="report")
         chosen = replace(chosen, title=title) if title else chosen
-        scope = Scope(sql=sql, where=where, period=period, only_new=only_new)
+        scope = Scope(sql=sql, where=said_by(where, as_of), period=period, only_new=only_new)
         with self._writer(model) as chat:
             return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=chat)
 

@@ -36,6 +36,7 @@ _MAKERS: Final = {
     "documents": "sag_pipeline.sync.sync",
     "event_keys": "sag_pipeline.publish.links",
     "idf": "sag_pipeline.publish.links",
+    "revisions": "sag_pipeline.publish.revisions",
 }
 """Modules that make tables without a rule."""
 _ASKED: Final = ("summaries", "sections", "events", "keys", "triples")

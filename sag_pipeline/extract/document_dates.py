@@ -11,9 +11,12 @@ from typing import NamedTuple
 from sag_retrieval.core.records import Document, Event
 from sag_retrieval.language.data import pattern_of_all, patterns, source_of_all
 from sag_retrieval.language.dates import DATE, dates
+from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import fold
 
 METADATA, LETTER_HEAD, HEADING, STAMP, FILE_NAME = "metadata", "letter head", "heading", "stamp", "file name"
+QUOTATION = "quotation"
+"""What a message repeats of an earlier one, below `On 27 March 2019, Iris wrote:`."""
 
 _FIELDS = (
     "date document_date published publication_date sent received created created_at timestamp time modified"
@@ -43,6 +46,10 @@ _LINE = _SAYS["line_that_dates"]
 """Lines that may date what follows: headings, short lines, and openings of messages."""
 _DIGIT = _SAYS["digit"]
 _DIGITS = _SAYS["digits_of_a_date"]
+_NUMBERED_DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)-")
+"""A day in the name of a file with a number behind it: `2019-03-12-007.txt`."""
+QUOTES_BELOW = re.compile(revising("quotes_below").pattern, re.IGNORECASE | re.MULTILINE)
+"""The line below which a message repeats an earlier one."""
 _ENDS = (".", "!", "?", ";", "。", "！", "？", "；", ",", "，")
 _LATEST_SHORT_YEAR = 69
 _LONGEST_LINE = 120
@@ -65,7 +72,7 @@ def with_context_dates(document: Document, events: Sequence[Event]) -> list[Even
 
     """
     whole = document_date(document)
-    places = list(_places(document.text, _days_of_lines(document.text, document.language)))
+    places = list(_places(document.text, document.language))
     starts = [start for start, _ in places]
     dated = []
     for event in events:
@@ -113,7 +120,7 @@ def file_name_dates(name: str, text: str = "") -> list[str]:
             readings = list(_readings(digits))
             known = {day.value for day in _days(text, "en")} if len(readings) > 1 else frozenset[str]()
             found += [next((each for each in readings if each in known), readings[0])] if readings else []
-        found += _single(spaced, "en")
+        found += _single(_NUMBERED_DAY.sub(r"\1 ", spaced), "en")
     return list(dict.fromkeys(found))
 
 
@@ -200,10 +207,10 @@ def _line_around(text: str, day: _Day) -> tuple[str, str]:
     return text[start : day.start], text[day.end : end if end >= 0 else day.end + _LONGEST_LINE]
 
 
-def _places(text: str, days: Sequence[_Day]) -> Iterator[tuple[int, ContextDate | None]]:
-    """Where the date that holds changes: at headings and at stamps, in order; None: the document's date holds again."""
+def _places(text: str, language: str) -> Iterator[tuple[int, ContextDate | None]]:
+    """Where the date that holds changes, at headings, stamps and quotations; None: the document's holds again."""
     marks = [(found.start(), len(found["hashes"]), None) for found in _HASHES.finditer(text)]
-    dated = [(found, *_kind_of(text, found)) for found in days]
+    dated = [(found, *_kind_of(text, found)) for found in _days_of_lines(text, language)]
     heads = {text.rfind("\n", 0, day.start) + 1: day.value for day, kind, _ in reversed(dated) if kind == HEADING}
     changes: list[tuple[int, int, ContextDate | None]] = [
         (start, level, ContextDate(heads[start], HEADING) if start in heads else None) for start, level, _ in marks
@@ -212,6 +219,11 @@ def _places(text: str, days: Sequence[_Day]) -> Iterator[tuple[int, ContextDate 
         (text.rfind("\n", 0, day.start) + 1, level, ContextDate(day.value, kind))
         for day, kind, level in dated
         if level >= _LEVELS
+    ]
+    changes += [
+        (found.start(), 0, ContextDate(day.value, QUOTATION))
+        for found in QUOTES_BELOW.finditer(text)
+        for day in _days(found[0], language)[:1]
     ]
     held: list[tuple[int, ContextDate]] = []
     for start, level, context in sorted(changes, key=lambda change: change[:2]):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.extract.revisions import REVISIONS_VERSION
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
@@ -24,6 +25,7 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Rows64
+from sag_retrieval.language.spans import Span, span_of
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import GraphParts, counted_keys, places_of, save_graph, write_arrays, write_names
 from sag_retrieval.release.folders import link
@@ -75,7 +77,8 @@ _CHUNKS = """
 """
 _EVENTS = """
     SELECT c.row AS chunk_row, e.*, coalesce(t.date, e.context_date) AS date,
-           CASE WHEN t.date IS NULL THEN e.context_source ELSE 'text' END AS date_source
+           CASE WHEN t.date IS NULL THEN e.context_source ELSE 'text' END AS date_source,
+           e.context_date AS said, e.context_source AS said_source
     FROM raw_events e JOIN placed_chunks c USING (chunk_id, document_id) LEFT JOIN event_dates t USING (event_id)
     ORDER BY c.row, e.event_index
 """
@@ -154,7 +157,7 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
     tables = {
         "documents": documents,
         "chunks": _shaped("chunks", chunks.append_column("main_key_id", _taken(keys["key_id"], keyed.main))),
-        "events": _shaped("events", events),
+        "events": _shaped("events", _with_spans(events, documents["language"].take(chunk_document[event_chunk]))),
         "keys": keys,
         "key_aliases": _shaped(
             "key_aliases", rows.query(_ALIASES, key_aliases=resolution.aliases, keys=keys.select(["key_id"]))
@@ -164,6 +167,7 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
             rows.query(_TRIPLES, ("triples",), canonical=resolution.canonical, events=events.select(["event_id"])),
         ),
     }
+    tables["revisions"] = _shaped("revisions", rows.whole("revisions", TABLES["revisions"]))
     tables |= {name: _as_stored(rows, name) for name in ROW_FILES if name not in tables}
     return Relational(
         {name: tables[name] for name in ROW_FILES},
@@ -175,6 +179,15 @@ def _as_stored(rows: StoredRows, name: str) -> pa.Table:
     """A table that is published as stored."""
     found = pa.concat_tables(rows.scan(name))
     return _shaped(name, found.sort_by([(column, "ascending") for column in ORDER[name]]))
+
+
+def _with_spans(events: pa.Table, languages: pa.ChunkedArray) -> pa.Table:
+    """The same with the days from and to which each event says that it holds."""
+    said = (events[name].to_pylist() for name in ("content", "said"))
+    spans = [span_of(text, lang, at or "") for text, at, lang in zip(*said, languages.to_pylist(), strict=True)]
+    for place, name in enumerate(Span._fields):
+        events = events.append_column(name, pa.array([span[place] or None for span in spans], pa.string()))
+    return events
 
 
 def _placed(rows: pa.Table, *columns: str) -> pa.Table:
@@ -295,10 +308,12 @@ def _write_kept_vectors(folder: Path, name: str, contents: Contents, below: str,
         write_vectors(folder, name, [(rows, taken)], (len(rows), vectors.dimension))
 
 
-PUBLISH_VERSION: Final = "2"
+PUBLISH_VERSION: Final = "3"
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
+_OF_ALL: Final = ("calls", "revisions")
+"""Tables of which the first layer has the rows of all."""
 _OF_RELEASE: Final = ("lance/", "embedder/", "communities/", OF_LARGE)
 """Files that each release has for itself, though most are those of the one before."""
 
@@ -354,7 +369,7 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     source.embedding.save(draft / "embedder")
     _write_layer(draft, number, made, source, base)
     own = {name: rows.num_rows for name, rows in made.tables.items()}
-    shared[0] = {**shared[0], "calls": own["calls"]}  # the first layer has those of all
+    shared[0] = {**shared[0], **{name: own[name] for name in _OF_ALL}}
     manifest = replace(_manifest(source), layers=[*shared, own])
     contents = Contents(draft, manifest, "off")
     files = [RowFiles(contents, manifest, each) for each in range(number + 1)]
@@ -380,6 +395,7 @@ def _manifest(source: ReleaseInput) -> Manifest:
     hashes = state_hashes(source.store, RECORDS)
     lines = [PUBLISH_VERSION, f"{SCHEMA_VERSION}", embedder.fingerprint, smoothing]
     lines += [f"{name} {hashes[name]}" for name in sorted(hashes)]
+    lines += [f"revisions {REVISIONS_VERSION}"]
     described = schema_in_manifest(source.schema)
     lines += [f"key_schema {json.dumps(described, sort_keys=True)}"] if described else []
     lines += [f"canonical {source.resolution.digest}"] if source.resolution.is_decided else []
@@ -424,7 +440,7 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
         written = [pool.submit(_write_vectors, draft, number, name, hashed[name], source.embedding) for name in KINDS]
         written.append(pool.submit(_write_arrays, folder / "arrays", made, is_first=not number))
         for name, rows in tables.items():
-            save_rows((draft if name == "calls" else folder) / "rows" / f"{name}.arrow", rows)
+            save_rows((draft if name in _OF_ALL else folder) / "rows" / f"{name}.arrow", rows)
         for done in written:
             done.result()
     own = pc.index_in(tables["documents"]["document_id"], source.held.documents)

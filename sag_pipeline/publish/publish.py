@@ -40,7 +40,7 @@ from sag_retrieval.release.schema import SCHEMA_VERSION
 _SYNCS_AT_ONCE: Final = 8
 """Syncs wait for the disk, which handles many at once; hashing uses the processors meanwhile."""
 _LAYERING: Final = Layering()
-_READ: Final = (*RECORDS, "calls", *LINK_TABLES, "idf")
+_READ: Final = (*RECORDS, "calls", *LINK_TABLES, "idf", "revisions")
 _log = logging.getLogger(__name__)
 
 

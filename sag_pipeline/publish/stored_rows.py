@@ -10,6 +10,7 @@ import pyarrow as pa
 from sag_pipeline.store.parts import DocumentRows
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import RECORDS
+from sag_retrieval.release.table import no_rows
 
 _FEW: Final = 1_000
 """Documents whose rows one thread can query."""
@@ -47,6 +48,11 @@ class StoredRows:
             return self._store.scan(table, columns)
         rows = self._rows(table)
         return iter([rows.slice(0, 0), rows])  # the first one gives the columns, as in `Store.scan`
+
+    def whole(self, table: str, schema: pa.Schema) -> pa.Table:
+        """The rows of a table that is kept whole; none where it was not made yet."""
+        rows = self._store.whole(table)
+        return no_rows(schema) if rows is None else rows
 
     def query(self, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
         """Rows of a query over tables of the store (`raw_…`, streamed) and over given tables."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from sag_retrieval.ask.cited import Cited, quoted
+from sag_retrieval.ask.newest import newest_first
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
@@ -153,10 +154,12 @@ def answer_part(
     weights = part.weights((weigh or pool_weights([hit.text for hit in hits]))(part.terms))
     named = named_things(part, keys, hits)
     groups = [_about(group, named, part, hits) for group in groups_of(named)]
-    found = [
-        (hit_places, ranked_sentences(own, own_hits, group, weights, question or part.text))
+    asked, names = question or part.text, terms_of(named)
+    ranked = [
+        (hit_places, own_hits, ranked_sentences(own, own_hits, group, weights, asked))
         for own, own_hits, hit_places, group in groups or [(part, list(hits), list(range(len(hits))), [])]
     ]
+    found = [(places, newest_first(asked, sentences, own, names)) for places, own, sentences in ranked]
     best = max((ranked[0].score for _, ranked in found if ranked), default=0.0)
     chosen: list[Sentence] = []
     for places, ranked in sorted(found, key=lambda each: -each[1][0].score if each[1] else 0.0):

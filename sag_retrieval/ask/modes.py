@@ -20,6 +20,7 @@ from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
 from sag_retrieval.ask.release_context import ReleaseContext
+from sag_retrieval.ask.revised import standing, told
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import ModelError, QueryError, shown
@@ -60,7 +61,8 @@ def ask_fast(session: Session) -> ModeResult:
     answers: list[PartAnswer] = []
     parts = question_parts(session.question)[:_PARTS]
     for part in parts:
-        answers.extend(_answered(session, part, answers, is_only=len(parts) == 1))
+        found = _answered(session, part, answers, is_only=len(parts) == 1)
+        answers.extend(standing(answer, session.question) for answer in found)
     found, is_close = [a for a in answers if a.is_found], any(a.is_close for a in answers)
     answered = {answer.part.text for answer in found}
     hits = merge_hits(*(answer.hits for answer in answers)) if answers else ()
@@ -73,7 +75,8 @@ def ask_fast(session: Session) -> ModeResult:
         if part.text not in answered:
             session.note(f"no sentence clearly answers {part.text!r}")
             cited.append(_closest_to(session, [a for a in answers if a.part.text == part.text and a.is_close][:1]))
-    return ModeResult(merge_answers(session.question, [each for each in cited if each]), hits, trace)
+    whole = merge_answers(session.question, [each for each in cited if each])
+    return ModeResult(told(session.question, whole, hits) if whole else None, hits, trace)
 
 
 def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None:

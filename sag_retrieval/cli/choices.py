@@ -72,6 +72,7 @@ with_where = click.option(
     metavar="FIELD=VALUE",
     help="Restrict the search by a condition, such as language=en or date__gte=2020; may be repeated.",
 )
+with_as_of = click.option("--as-of", metavar="DATE", help="Only what had been said by then: 2025, 2025-06, 2025-06-30.")
 _BUDGETS: Final = {
     "max_calls": "Most model calls for a question.",
     "max_tokens": "Most tokens sent and received for a question.",
@@ -109,6 +110,7 @@ class AskedQuery:
     conditions: tuple[str, ...]
     segments: str | None
     release_id: str | None
+    as_of: str | None = None
     budgets: tuple[str, ...] = ()
 
     def search_settings(self) -> tuple[Any, Any]:
@@ -147,7 +149,9 @@ class AskedQuery:
             QueryError: If a condition is none.
 
         """
-        return {"sql": self.sql, "where": where_of(self.conditions)}
+        from sag_retrieval.search.revised import said_by  # noqa: PLC0415  loads what opens a release
+
+        return {"sql": self.sql, "where": said_by(where_of(self.conditions), self.as_of)}
 
 
 def with_query(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -160,6 +164,7 @@ def with_query(what: str) -> Callable[[Callable[..., None]], Callable[..., None]
         ),
         with_sql,
         with_where,
+        with_as_of,
         click.option("--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all."),
         of_release,
     )

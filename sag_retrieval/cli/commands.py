@@ -17,6 +17,7 @@ from sag_retrieval.cli.choices import (
     option_names,
     weakness,
     where_of,
+    with_as_of,
     with_set,
     with_sql,
     with_where,
@@ -27,6 +28,7 @@ from sag_retrieval.cli.printing import (
     complain,
     print_json,
     say,
+    show_changes,
     show_options,
     show_releases,
     show_settings,
@@ -114,7 +116,7 @@ if TYPE_CHECKING:
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (settings, schema, search, ask, retrieve, report, open_report, evaluate, releases):
+    for command in (settings, schema, search, ask, retrieve, report, changes, open_report, evaluate, releases):
         main.add_command(command)
 
 
@@ -152,6 +154,7 @@ def _options(name: str, *, is_json: bool) -> None:
 @click.option("--title", help="Title of the page.")
 @with_sql
 @with_where
+@with_as_of
 @click.option(
     "--period",
     default="",
@@ -176,6 +179,7 @@ def report(  # noqa: PLR0913  one argument an option
     title: str | None,
     sql: str | None,
     conditions: tuple[str, ...],
+    as_of: str | None,
     period: str,
     language: str | None,
     key_types: tuple[str, ...],
@@ -200,12 +204,13 @@ def report(  # noqa: PLR0913  one argument an option
     """
     from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+    from sag_retrieval.search.revised import said_by  # noqa: PLC0415
 
     named = {"title": title, "language": language, "cluster.key_types": key_types or None}
     given = {name: value for name, value in named.items() if value is not None}
     with checked_call():
         chosen = build_options(ReportOptions, {**parse_settings(pairs, "report"), **given}, what="report")
-    where = where_of(conditions)
+    where = said_by(where_of(conditions), as_of)
     with open_release(release=release_id) as release:
         about: dict[str, Any] = {"sql": sql, "where": where, "period": period, "only_new": only_new, "model": model}
         if estimate:
@@ -218,6 +223,25 @@ def report(  # noqa: PLR0913  one argument an option
         counted = ", ".join(f"{reason} {count}" for reason, count in made.written.reasons.items())
         complain(f"{counted}; {made.tables['report_left_out']} has each text", kind="left out of the model's text")
     print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
+
+
+@click.command()
+@click.option("--since", metavar="DATE|ID", help="What was said then or later; or what another release has not.")
+@of_release
+@as_json
+def changes(*, since: str | None, release_id: str | None, is_json: bool) -> None:
+    """Show which statements later ones revised; with `--since` also new and withdrawn ones.
+
+    \b
+    sag changes
+    sag changes --since 2025-06-01 --json
+    sag changes --since r0123456789ab
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415
+
+    with open_release(release=release_id) as release:
+        found = release.changes(since)
+    print_json(found) if is_json else show_changes(Terminal(), found)
 
 
 def _show_plan(plan: "WritingPlan", *, is_json: bool) -> None:

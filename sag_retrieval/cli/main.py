@@ -36,6 +36,7 @@ class _Group(click.Group):
         "schema",
         "search",
         "ask",
+        "changes",
         "report",
         "open",
         "evaluate",

@@ -111,6 +111,8 @@ def show_result(console: Console, found: Any, *, explain: bool, is_restricted: b
         if keys:
             names = " · ".join(key_text(key.value, key.unit, key.type) for key in keys)
             print_below(console, names, style="cyan")
+        for one in hit.revised_by:
+            print_below(console, _revised(one), style="yellow")
         if explain:
             _explain(console, hit, ways.get(hit.chunk_id, {}))
     for segment in found.segments:
@@ -125,6 +127,30 @@ def show_result(console: Console, found: Any, *, explain: bool, is_restricted: b
     console.print(
         f"[dim]{len(found.hits)} hits from {escape(found.release)} by {found.method} in {seconds * 1000:.0f} ms[/dim]"
     )
+
+
+def _revised(one: Any) -> str:  # noqa: ANN401  a HitRevision
+    """What another statement says instead of one of a hit, or beside it."""
+    values = " → ".join(filter(None, (one.own_value, one.other_value))) or one.quote
+    if one.kind == "contradicts":
+        values = " / ".join(filter(None, (one.own_value, one.other_value))) or one.quote
+    return f"{one.kind}: {values} ({one.title}{f', {one.said}' if one.said else ''}; {one.evidence})"
+
+
+def show_changes(console: Console, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """What was revised with both values, sources and days; then what is new and what was withdrawn."""
+    for row in found["revised"]:
+        values = " → ".join(filter(None, (row["earlier_value"], row["later_value"])))
+        console.print(f"[bold]{row['kind']}[/bold] {escape(values or row['attribute'])}", highlight=False)
+        for end in ("earlier", "later"):
+            said = f", {row[f'{end}_said']}" if row[f"{end}_said"] else ""
+            print_below(console, f"{row[f'{end}_document_id']}{said}", style="dim")
+    for name in ("new", "withdrawn"):
+        for event in found[name]:
+            console.print(f"[bold]{name}[/bold] {escape(event['content'])}", highlight=False)
+            print_below(console, f"{event['document_id']}{', ' + event['said'] if event['said'] else ''}", style="dim")
+    counts = ", ".join(f"{len(rows)} {name}" for name, rows in found.items())
+    console.print(f"[dim]{counts}[/dim]", highlight=False)
 
 
 def print_below(console: Console, text: str, *, indent: int = 2, style: str = "") -> None:

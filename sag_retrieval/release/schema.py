@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sag_retrieval.release.table import Table, columns
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised when a reader of the older form could misread the newer one."""
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
@@ -89,6 +89,10 @@ _OURS: Final = (
                 _STRING,
                 "or null: `text`, or where an inherited date stands: metadata, letter head, heading, stamp, file name",
             ),
+            said=(_STRING, "or null: when it was said, ISO: the date that its place in the document gives it"),
+            said_source=(_STRING, "or null: where `said` stands: metadata, letter head, heading, stamp, file name"),
+            holds_from=(_STRING, "or null: the day from which it says that it holds, ISO"),
+            holds_to=(_STRING, "or null: the last day on which it says that it holds, ISO"),
         ),
         order=("document_id", "chunk_index", "event_index"),
         is_numbered=True,
@@ -161,6 +165,27 @@ _OURS: Final = (
         ),
         order=("document_id", "triple_id"),
         refers={"event_id": "events"},
+    ),
+    Table(
+        "revisions",
+        columns(
+            earlier_event_id=(_STRING, "the statement that was made first, or one of two that disagree"),
+            later_event_id=(_STRING, "the statement that revises it"),
+            earlier_document_id=(_STRING, "the document of the first"),
+            later_document_id=(_STRING, "the document of the other"),
+            earlier_chunk_id=(_STRING, "the chunk of the first"),
+            later_chunk_id=(_STRING, "the chunk of the other"),
+            subject=(_STRING, "what both are about: the names that they share; empty where they share none"),
+            attribute=(_STRING, "the words that they share, without values"),
+            earlier_value=(_STRING, "the value that the first states; empty for yes and no"),
+            later_value=(_STRING, "the value that the other states"),
+            kind=(_STRING, "corrects, replaces, updates, repeats, contradicts"),
+            evidence=(_STRING, "why: words of correction, the version in a title, or both values"),
+            confidence=(_FLOAT, "how alike they are, from 0 to 1"),
+            earlier_said=(_STRING, "or null: when the first was said, ISO"),
+            later_said=(_STRING, "or null: when the other was said, ISO"),
+        ),
+        order=("earlier_event_id", "later_event_id"),
     ),
     Table(
         "calls",

@@ -14,6 +14,7 @@ from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.core.schema_file import default_schema, read_schema
 from sag_retrieval.core.types import Rows
 from sag_retrieval.language.amounts import WrittenAmount, in_unit, read_amount
+from sag_retrieval.language.spans import first_day, last_day
 from sag_retrieval.language.units import unit_name
 from sag_retrieval.language.words import normal_name
 
@@ -136,6 +137,10 @@ COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
     "content": ("e.content", "text"),
     "date": ("e.date", "text"),
     "date_source": ("e.date_source", "text"),
+    "said": ("e.said", "text"),
+    "said_source": ("e.said_source", "text"),
+    "holds_from": ("e.holds_from", "text"),
+    "holds_to": ("e.holds_to", "text"),
     "event_index": ("e.event_index", "number"),
 }
 _KEY_VALUES: Final[dict[ColumnKind, str]] = {
@@ -143,6 +148,8 @@ _KEY_VALUES: Final[dict[ColumnKind, str]] = {
     "number": "k.value_number",
     "flag": "k.value_bool",
 }
+HOLDS_AT: Final = "holds__at"
+"""The field that asks which statements hold on a day."""
 MOST_FIELDS: Final = 100
 EVERYTHING: Final = "TRUE"
 """The condition of an empty `where`."""
@@ -251,7 +258,7 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
         field, operator = _field_and_operator(name, scope)
         if value is None:
             continue
-        sql, given = _condition(field, operator, value)
+        sql, given = _holds_at(value) if name == HOLDS_AT else _condition(field, operator, value)
         if field.is_key:
             sql, given = _carried(field, operator, sql, given, value)
         parts.append(f"({sql})")
@@ -271,6 +278,8 @@ def key_types_of(where: Mapping[str, object], scope: Sequence[str] = ()) -> list
 def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
     if not isinstance(name, str):
         raise FilterError(f"a filter field must be text, got {shown(name)}")
+    if name == HOLDS_AT:
+        return _Field(name, {}, needs_event=True), "at"
     field, mark, operator = name.rpartition("__")
     if not mark:
         field, operator = name, "eq"
@@ -290,9 +299,19 @@ def _field(name: str, scope: Sequence[str]) -> _Field:
         return _metadata_field(name, inner)
     if dot and space == "key" and inner:
         return _Field(name, _KEY_VALUES, given=_checked_value_text(name, inner), is_key=True, needs_event=True)
-    known = [*COLUMNS, *scope, "metadata.<name>", "key.<type>"]
+    known = [*COLUMNS, HOLDS_AT, *scope, "metadata.<name>", "key.<type>"]
     of_keys = "" if dot else f"; for keys of that type write '{_KEY}{name:.60}'"
     raise FilterError(f"unknown filter field {name!r:.80}; known: {known}{of_keys}")
+
+
+def _holds_at(value: object) -> tuple[str, list[WhereValue]]:
+    """Statements whose span has a day; one that says no beginning holds from when it was said on."""
+    day = _checked_value(HOLDS_AT, value)
+    if not isinstance(day, str) or not _IS_DATE.fullmatch(day):
+        raise FilterError(f"{HOLDS_AT} takes an ISO date such as 2024-05-01, got {shown(value)}")
+    begins, ends = first_day(day), last_day(day)
+    sql = "coalesce(e.holds_from, e.said) <= ? AND (e.holds_to IS NULL OR e.holds_to >= ?)"
+    return sql, [ends, begins]
 
 
 def _metadata_field(name: str, inner: str) -> _Field:

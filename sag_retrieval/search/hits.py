@@ -9,11 +9,12 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.language.places import place_name, places_within
-from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.mapped_arrays import join, take_rows
 from sag_retrieval.search.calibration import likelihoods
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultKey, SearchResult
+from sag_retrieval.search.revised import hit_revisions
 
 _OF_CHUNK = ("chunk_id", "document_id", "text", "chunk_index", "start", "end")
 _VALUES = ("value_string", "value_number", "value_bool")
@@ -37,13 +38,19 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
     )
     scores = likelihoods(index, query, ranking.chunks)
     return SearchResult(
-        query.text, release, method, hits_of(index, ranking, scores), keys, dict(ranking.seconds), dict(ranking.trace)
+        query.text,
+        release,
+        method,
+        hits_of(index, ranking, scores, query.allowed),
+        keys,
+        dict(ranking.seconds),
+        dict(ranking.trace),
     )
 
 
-def hits_of(index: Index, ranking: Ranking, scores: Floats) -> tuple[Hit, ...]:
-    """The chunks of a ranking with the score, the text, the events and the keys of each."""
-    return tuple(_hits(index, ranking, scores))
+def hits_of(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None = None) -> tuple[Hit, ...]:
+    """The chunks of a ranking with the score, the text, the events and the keys of each; revisions by allowed ones."""
+    return tuple(_hits(index, ranking, scores, allowed))
 
 
 def keys_of(index: Index, rows: Rows) -> list[dict[str, Any]]:
@@ -64,7 +71,7 @@ def key_of(index: Index, row: int) -> dict[str, Any]:
     return keys_of(index, np.array([row], np.int32))[0]
 
 
-def _hits(index: Index, ranking: Ranking, scores: Floats) -> Iterator[Hit]:
+def _hits(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None) -> Iterator[Hit]:
     """The hits; each table is read once for all of them, since reading one row costs as much as many."""
     arrays, chunks = index.arrays, ranking.chunks
     documents = _taken(index, "documents", ("title", "metadata"), arrays.chunk_document[chunks])
@@ -73,6 +80,7 @@ def _hits(index: Index, ranking: Ranking, scores: Floats) -> Iterator[Hit]:
     keys = (HitKey(**key) for key in keys_of(index, arrays.chunk_keys.items[place]))
     key_counts = np.bincount(owner, minlength=len(chunks)).tolist()
     for rank, chunk in enumerate(_taken(index, "chunks", _OF_CHUNK, chunks)):
+        revised_by, revises = hit_revisions(index, int(chunks[rank]), allowed)
         places = places_within(documents[rank]["metadata"], chunk["start"], chunk["end"])
         yield Hit(
             rank=rank + 1,
@@ -86,6 +94,8 @@ def _hits(index: Index, ranking: Ranking, scores: Floats) -> Iterator[Hit]:
             parts={name: float(part[rank]) for name, part in ranking.parts.items()},
             paths=evidence.paths if (evidence := ranking.evidence.get(int(chunks[rank]))) else (),
             triples=evidence.triples if evidence else (),
+            revised_by=revised_by,
+            revises=revises,
             **chunk,
         )
 
@@ -94,7 +104,7 @@ def _events(index: Index, chunks: Rows) -> tuple[list[int], Iterator[HitEvent]]:
     """How many events each chunk has, and the events of all chunks in sequence."""
     starts = index.arrays.chunk_events
     runs = [np.arange(first, last) for first, last in zip(starts[chunks], starts[chunks + 1], strict=True)]
-    found = _taken(index, "events", ("event_id", "content"), join(runs, np.int64))
+    found = _taken(index, "events", ("event_id", "content", "said"), join(runs, np.int64))
     return [len(run) for run in runs], (HitEvent(**event) for event in found)
 
 

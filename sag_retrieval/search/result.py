@@ -11,6 +11,7 @@ from sag_retrieval.language.places import Locations
 from sag_retrieval.notebook import readable, render_html
 from sag_retrieval.search.calibration import LEAST_FIT
 from sag_retrieval.search.paths import HitPath, PathStep
+from sag_retrieval.search.revised import HitRevision
 
 KeyValue = str | float | bool | None
 _SHOWN = 40  # characters of a title that `repr` shows
@@ -23,6 +24,8 @@ class HitEvent:
 
     event_id: str
     content: str
+    said: str | None = None
+    """When it was said, ISO; None: unknown."""
 
 
 @public
@@ -79,10 +82,14 @@ class Hit(Convertible):
     """Paths of the knowledge graph to its document, those through this chunk first; of methods that walk the graph."""
     triples: tuple[PathStep, ...] = ()
     """Triples on these paths that its document states, those of this chunk first."""
+    revised_by: tuple[HitRevision, ...] = ()
+    """What later statements, of this or other documents, say instead of one of its own; contradictions too."""
+    revises: tuple[HitRevision, ...] = ()
+    """Earlier statements that its own stand in place of; contradictions too."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The hit as plain values; paths and triples only if there are any."""
-        return _without_empty(asdict(self), ("paths", "triples"))
+        """The hit as plain values; paths, triples and revisions only if there are any."""
+        return _without_empty(asdict(self), ("paths", "triples", "revised_by", "revises"))
 
     def to_arrow(self) -> pa.Table:
         """The hit as a table of one row; see `SearchResult.to_arrow`."""

@@ -19,8 +19,9 @@ from sag_pipeline.llm.same_names import LIMITS, PairQuestions
 from sag_pipeline.options import GateOptions, IngestOptions
 from sag_pipeline.publish.checks import MEANINGS, QUESTIONS, Check
 from sag_pipeline.publish.distinct_keys import make_links
-from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, weighing
+from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, weighing, whole_table
 from sag_pipeline.publish.publish import publish
+from sag_pipeline.publish.revisions import REVISIONS, make_revisions, revisions_state
 from sag_pipeline.runs.maintenance import forget, keep_in_size, vacuum
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.tables import STORED, to_table
@@ -95,6 +96,30 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
     )
 
 
+@corpus_asset(
+    group="extract", deps=["events", "event_keys"], kinds={"parquet"}, reads=("events", "keys"), is_writing=True
+)
+def revisions(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """Which statements later ones correct, replace, update or contradict, with both values and the evidence."""
+    started = time.perf_counter()
+    with sag.store() as store:
+        state = revisions_state(store)
+        if is_new := not store.is_current_whole(REVISIONS, state):
+            store.commit_whole(REVISIONS, make_revisions(store), state)
+        rows, place = whole_table(store, REVISIONS), place_of(store.home, REVISIONS)
+    kinds = {str(each["values"]): int(each["counts"]) for each in pc.value_counts(rows["kind"]).to_pylist()}
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": len(rows),
+            "kinds": dg.MetadataValue.json(dict(sorted(kinds.items()))),
+            "is_new": is_new,
+            **place,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        data_version=dg.DataVersion(state),
+    )
+
+
 @corpus_asset(group="publish", deps=["chunks", "events", "keys"], kinds={"lancedb"}, is_writing=True)
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
@@ -122,7 +147,7 @@ def _gate(home: Path, options: GateOptions, new: str, current: str | None) -> Ch
 
 @corpus_asset(
     group="publish",
-    deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
+    deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "revisions", "vectors"],
     kinds={"duckdb"},
     is_writing=True,
     is_release=True,

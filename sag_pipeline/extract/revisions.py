@@ -1,0 +1,587 @@
+"""Find which statements revise others: one subject, one attribute, two values, and which of them was said later.
+
+Precision comes first: a revision puts a statement behind another one, so a pair is left out where anything speaks
+against it (docs/algorithm.md §extraction.33).
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
+from sag_retrieval.core.types import Rows64
+from sag_retrieval.language.dates import DATE, DAY, dates
+from sag_retrieval.language.quantities import quantities
+from sag_retrieval.language.spans import first_day, last_day, revising
+from sag_retrieval.language.words import fold, is_cjk, tokens
+
+REVISIONS_VERSION: Final = "1"
+"""To be raised with whatever changes which revisions are found."""
+RevisionKind = Literal["corrects", "replaces", "updates", "repeats", "contradicts"]
+
+UNCONFIRMED: Final = "unconfirmed"
+"""Evidence of a contradiction whose first statement is a rumour, a proposal, a quotation or of a draft."""
+_LARGEST_BLOCK: Final = 40
+"""Statements that share a word at most for it to bring them together: the work stays linear in the pile."""
+_BLOCKS: Final = 8
+"""Rarest words of a statement that may bring it together with others."""
+_SHARED_BLOCKS: Final = 2
+"""Words or names that two statements share at least: one is shared by chance."""
+_CONTAINED: Final = 0.58
+"""Share of the shorter statement's weight of words that the other one has; a sentence that corrects says more."""
+_ALIKE, _ALIKE_NAMED, _ALIKE_CORRECTED, _ALIKE_UNORDERED = 0.45, 0.35, 0.25, 0.6
+"""Shared share of all words: of a later one, of one that shares a name, of one that says that it corrects, of two whose
+order is unknown."""
+_ALIKE_RELATED: Final = 0.15
+"""The same where both begin with or name one thing and count the same, or share another word."""
+_SAME: Final = 0.8
+"""The same where nothing but a denial differs."""
+_LEAST_TERMS: Final = 2
+"""Words beside values that two statements share at least; Chinese pairs count half."""
+_OFFICE: Final = "office"
+_NOUN = re.compile(r"\s?([a-z]{3,}|[\u3400-\u9fff]{2,3})")
+"""What is counted, behind a number."""
+_SUBJECT: Final = 3
+"""Chinese characters with which two statements begin alike, where no name is known."""
+_MOST_DISAGREE: Final = 2
+"""Statements that one contradicts at most: where more differ, it is a field of a form."""
+_LONGEST_TOPIC: Final = 24
+_STEM: Final = 4
+"""First letters by which a noun and its verb are one word: handover, handed."""
+_VALUE_TYPES: Final = frozenset({"date", "day", "quantity", "money", "percentage", "number", "title", "topic"})
+_CLOCK = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-4])[:：][0-5]\d(?![\d:])")
+_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
+_SPELLED = re.compile(
+    r"(?:[\d\s年月日号.,/:：%-]|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)+", re.IGNORECASE
+)
+_QUOTED = re.compile(r"\s*>")
+
+
+class Value(NamedTuple):
+    """A value that a statement states: its kind with its unit, what it is, and how it is written."""
+
+    kind: str
+    value: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An event with what tells whether it revises another."""
+
+    event_id: str
+    document_id: str
+    chunk_id: str
+    content: str
+    title: str
+    said: str = ""
+    """When it was said, ISO; empty: unknown."""
+    language: str = "en"
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By id of the key: its name."""
+    persons: frozenset[str] = frozenset()
+    """Ids of the names of persons."""
+    is_unsure: bool = False
+    """Whether it stands in a draft, or where a message repeats an earlier one."""
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """Dates, amounts, times of day and bare numbers, in order; not those that number a thing (`line 3`)."""
+        return tuple(each for _, _, each in self._placed)
+
+    @cached_property
+    def _placed(self) -> list[tuple[int, int, Value]]:
+        named = _without(self.content, [name for name in self.names.values() if any(map(str.isdigit, name))])
+        found: list[tuple[int, int, Value]] = []
+        for each in dates(named, self.language):
+            if each.key_type in {DATE, DAY}:
+                _add(found, each.start, each.end, Value(DATE, str(each.value), named[each.start : each.end]))
+        for amount in quantities(named, self.language):
+            noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
+            kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
+            _add(found, amount.start, amount.end, Value(kind, str(amount.value), named[amount.start : amount.end]))
+        for pattern, kind in ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number")):
+            for one in pattern.finditer(named):
+                before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
+                if not revising("identifies_before").search(before) and not revising("identifies_behind").match(behind):
+                    noun = _NOUN.match(named, one.end()) if kind == "number" else None
+                    kind_of = f"number {fold(noun[1])[:_STEM]}" if noun else kind
+                    _add(found, one.start(), one.end(), Value(kind_of, fold(one[0]), one[0]))
+        for start, end, value in self._in_words():
+            _add(found, start, end, value)
+        return sorted(found)
+
+    def _in_words(self) -> Iterator[tuple[int, int, Value]]:
+        """Where a thing is, and who holds an office: by the words around it, or by a person's name beside an office."""
+        for name, kind in (("place_value", "place"), ("office_value", _OFFICE)):
+            for found in revising(name).finditer(self.content):
+                group = found.lastgroup
+                if group:
+                    yield found.start(group), found.end(group), Value(kind, fold(found[group]), found[group])
+        if revising("office").search(self.content):
+            for name in (self.names[key] for key in sorted(self.persons)):
+                start = self.content.find(name)
+                if start >= 0:
+                    yield start, start + len(name), Value(_OFFICE, fold(name), name)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Words beside values and beside words of correction; of Chinese the pairs."""
+        text = self.content
+        for _, _, each in self._placed:
+            text = text.replace(each.text, " ", 1)
+        for name in ("corrects", "changes"):
+            text = revising(name).sub(" ", text)
+        return block_terms(text)
+
+    @cached_property
+    def topic(self) -> str:
+        """The statement without the day on which it was said before it."""
+        return _SPELLED.sub("", self.content, count=1).lstrip() if _SPELLED.match(self.content) else self.content
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Digits that are no values: they number a thing, and belong to the subject."""
+        text = self.content
+        for _, _, each in self._placed:
+            text = text.replace(each.text, " ", 1)
+        return frozenset(re.findall(r"\d+", text))
+
+    @cached_property
+    def corrects(self) -> str:
+        """Words that take back what was said; empty for none."""
+        found = revising("corrects").search(self.content)
+        return found[0].strip() if found else ""
+
+    @cached_property
+    def changes(self) -> str:
+        """Words that say that something is otherwise now; empty for none."""
+        found = revising("changes").search(self.content)
+        return found[0].strip() if found else ""
+
+    @cached_property
+    def is_weak(self) -> bool:
+        """Whether it is a rumour, a proposal, a quotation or of a draft, which revises nothing."""
+        if self.is_unsure or _QUOTED.match(self.content) or revising("hedged").search(self.content):
+            return True
+        if revising("draft").search(self.title) or revising("draft").search(self.document_id):
+            return True
+        return bool(revising("recalls").search(self.content)) and not (self.corrects or self.changes)
+
+    @cached_property
+    def is_past(self) -> bool:
+        """Whether it tells what happened, rather than how things are or will be."""
+        return bool(revising("past").search(self.content)) and not revising("changes").search(self.content)
+
+    @cached_property
+    def family(self) -> str:
+        """The title without versions and dates: that of other versions of the same document."""
+        return " ".join(fold(_SPELLED.sub(" ", revising("version").sub(" ", self.title))).split())
+
+    @cached_property
+    def period(self) -> str:
+        """The month or year that the title is about; empty for none, or for a day."""
+        found = file_name_dates(self.title) or file_name_dates(self.document_id)
+        return found[0] if found and len(found[0]) < len("2025-01-01") else ""
+
+    def has(self, name: str) -> bool:
+        """Whether its words or its title have a name."""
+        return fold(name) in fold(f"{self.content}\n{self.title}")
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """Two statements of one attribute; its fields are the columns of the table `revisions`."""
+
+    earlier_event_id: str
+    later_event_id: str
+    earlier_document_id: str
+    later_document_id: str
+    earlier_chunk_id: str
+    later_chunk_id: str
+    subject: str
+    attribute: str
+    earlier_value: str
+    later_value: str
+    kind: RevisionKind
+    evidence: str
+    confidence: float
+    earlier_said: str | None
+    later_said: str | None
+
+
+class _Likeness(NamedTuple):
+    contained: float
+    alike: float
+
+
+_OPENING: Final = 300
+"""Characters from the start in which a document says that it is a draft."""
+
+
+def unsure_from(text: str) -> int:
+    """The character from which on a message repeats an earlier one, 0 of a draft; its length where it is neither."""
+    if revising("says_draft").search(text[:_OPENING]):
+        return 0
+    found = QUOTES_BELOW.search(text)
+    return found.start() if found else len(text)
+
+
+def block_terms(text: str) -> frozenset[str]:
+    """Index terms without digits; of Chinese the pairs alone, as one character stands in many words."""
+    return frozenset(
+        term for term in tokens(text) if not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
+    )
+
+
+def find_revisions(statements: Iterable[Statement]) -> list[Revision]:
+    """The revisions among statements, sorted by ids; the order of the statements does not matter.
+
+    Examples:
+        >>> old = Statement("e1", "slide.md", "c1", "Orin holds a share of 31 %.", "Slide", "2025-05-20", names={})
+        >>> new = Statement("e2", "report.md", "c2", "Orin holds a share of 27 %.", "Report", "2025-06-03", names={})
+        >>> [(one.kind, one.earlier_value, one.later_value) for one in find_revisions([new, old])]
+        [('updates', '31 %', '27 %')]
+
+    Source:
+        docs/algorithm.md §extraction.33
+
+    """
+    rows = sorted(statements, key=lambda one: one.event_id)
+    terms = [block_terms(one.content) for one in rows]
+    counts = Counter(term for each in terms for term in each)
+    weigh = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
+    found = []
+    for first, second in _pairs(rows, terms, counts).tolist():
+        made = _compare(rows[first], rows[second], weigh)
+        if made:
+            found.append(made)
+    return sorted(_settled(found), key=lambda one: (one.earlier_event_id, one.later_event_id))
+
+
+def _pairs(rows: Sequence[Statement], terms: Sequence[frozenset[str]], counts: Counter[str]) -> Rows64:
+    """Pairs of statements that share two rare words or names, of shape (pairs, 2)."""
+    blocks: dict[str, list[int]] = defaultdict(list)
+    for row, own in enumerate(terms):
+        rare = sorted((counts[term], term) for term in own if 1 < counts[term] <= _LARGEST_BLOCK)
+        for _, term in rare[:_BLOCKS]:
+            blocks[term].append(row)
+        for key in rows[row].names:
+            blocks[f"\0{key}"].append(row)
+    made = [_of_block(np.array(own)) for own in blocks.values() if 1 < len(own) <= _LARGEST_BLOCK]
+    if not made:
+        return np.zeros((0, 2), np.int64)
+    codes, times = np.unique(np.concatenate([i * len(rows) + j for i, j in made]), return_counts=True)
+    return np.stack(np.divmod(codes[times >= _SHARED_BLOCKS], len(rows)), axis=1)
+
+
+def _of_block(own: Rows64) -> tuple[Rows64, Rows64]:
+    first, second = np.triu_indices(len(own), 1)
+    return own[first], own[second]
+
+
+def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Revision | None:
+    """The revision that two statements make, or None."""
+    if one.content == other.content or one.numbers != other.numbers or (one.is_weak and other.is_weak):
+        return None
+    ordered = _ordered(one, other)
+    earlier, later = ordered or (one, other)
+    is_sure = ordered is not None and not later.is_weak
+    if later.is_weak:  # what is firm stands before a rumour, whenever that was
+        earlier, later = later, earlier
+    if one.document_id == other.document_id and (ordered is None or not _says_so(later)):
+        return None
+    likeness = _likeness(one.terms, other.terms, weigh)
+    if not _is_of_one_thing(earlier, later, likeness, is_ordered=ordered is not None):
+        return None
+    values = _changed(earlier, later, likeness)
+    if values is None or not _is_one_subject(earlier, later, values) or _is_contrast(one, other):
+        return None
+    if not is_sure and _is_series(earlier, later):
+        return None
+    made = _made(earlier, later, values, likeness, is_ordered=is_sure)
+    is_unconfirmed = not is_sure and earlier.is_weak
+    return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
+
+
+def _is_of_one_thing(earlier: Statement, later: Statement, likeness: _Likeness, *, is_ordered: bool) -> bool:
+    """Whether two statements are alike enough; where nothing says which was first both name what they are about."""
+    is_named = any(later.has(name) for name in earlier.names.values()) or bool(
+        _common_topic(earlier.topic, later.topic)
+    )
+    if not is_ordered and not is_named:
+        return False
+    least = _ALIKE_NAMED if is_named else _ALIKE
+    least = _ALIKE_UNORDERED if not is_ordered else _ALIKE_CORRECTED if _says_so(later) else least
+    if likeness.contained >= _CONTAINED and likeness.alike >= least:
+        return True
+    return likeness.alike >= _ALIKE_RELATED and _is_related(earlier, later)
+
+
+def _is_label(name: str, of: Statement) -> bool:
+    """Whether a colon stands behind a name: it labels a field, and is not what the statement is about."""
+    return of.content[of.content.find(name) + len(name) :].lstrip()[:1] in {":", "："}
+
+
+def _says_so(later: Statement) -> bool:
+    return bool(later.corrects or later.changes)
+
+
+def _likeness(one: frozenset[str], other: frozenset[str], weigh: Mapping[str, float]) -> _Likeness:
+    shared = one & other
+    both = math.fsum(weigh.get(term, 0.0) for term in shared)
+    first, second = (math.fsum(weigh.get(term, 0.0) for term in each) for each in (one, other))
+    least = _LEAST_TERMS * 2 if any(map(is_cjk, shared)) else _LEAST_TERMS
+    contained = both / (min(first, second) or 1.0) if len(shared) >= least else 0.0
+    return _Likeness(contained, both / ((first + second - both) or 1.0))
+
+
+def _ordered(one: Statement, other: Statement) -> tuple[Statement, Statement] | None:
+    """Which was said first: by days, else by one that corrects a value of the other, else a draft; None: unknown."""
+    if one.said and other.said:
+        if last_day(one.said) < first_day(other.said):
+            return one, other
+        if last_day(other.said) < first_day(one.said):
+            return other, one
+    known = {each.value for each in one.values} & {each.value for each in other.values}
+    for first, second in ((one, other), (other, one)):
+        names_old = {each.value for each in first.values} <= known and len(second.values) > len(first.values)
+        if second.corrects and names_old and not first.corrects:
+            return first, second
+    if one.is_weak != other.is_weak and one.family == other.family:
+        return (one, other) if one.is_weak else (other, one)
+    return None
+
+
+def _changed(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple[Value, Value] | None:
+    """The one value that differs, as stated before and after; None where none or several do."""
+    before, after = (_only(*_told(*pair)) for pair in ((earlier, later), (later, earlier)))
+    if _says_so(later):
+        kinds = {each.kind for each in after}
+        before = [each for each in before if each.kind in kinds] if kinds else before
+        old = [each for each in later.values if len(after) == 1 and each != after[0] and each.kind == after[0].kind]
+        named = [each for each in old if not before or _is_old(each, later)]
+        before = [each for each in earlier.values if any(_is_same(each, other) for other in named)] or before
+    if earlier.corrects and len(before) == 1 and not after:  # what was taken back is said again
+        after = [each for each in later.values if each.kind == before[0].kind and _is_old(each, earlier)]
+    if {each.kind for each in (*before, *after)} - {DATE}:
+        before, after = _not_of_time(before, earlier), _not_of_time(after, later)
+    if not before and not after:
+        return _denied(earlier, later, likeness)
+    if len(before) != 1 or len(after) != 1 or before[0].kind != after[0].kind:
+        return None
+    is_allowed = (
+        _is_moved(earlier, later, before[0], likeness) if before[0].kind == DATE else not _is_series(earlier, later)
+    )
+    return (before[0], after[0]) if is_allowed else None
+
+
+def _told(own: Statement, other: Statement) -> tuple[Sequence[Value], Sequence[Value]]:
+    """The values of both, each without the day on which it was said where it has others."""
+    return tuple([v for v in each.values if not _is_said(v, each)] or each.values for each in (own, other))  # type: ignore[return-value]
+
+
+def _is_said(value: Value, of: Statement) -> bool:
+    is_day = of.said.endswith(value.value) and len(value.value) == len("03-05")
+    return value.kind == DATE and bool(of.said) and (is_day or of.said.startswith(value.value))
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    """Whether two values are one; a day without a year is that day of any year."""
+    if one.kind == other.kind == DATE and len(min(one.value, other.value, key=len)) == len("03-05"):
+        return one.value.endswith(other.value) or other.value.endswith(one.value)
+    return one[:2] == other[:2]
+
+
+def _only(own: Sequence[Value], others: Sequence[Value]) -> list[Value]:
+    return [each for each in own if not any(_is_same(each, other) for other in others)]
+
+
+def _not_of_time(values: Sequence[Value], of: Statement) -> list[Value]:
+    """Values without the day on which it was said or from which it holds: they are no attribute beside an amount."""
+    kept = []
+    for each in values:
+        place = of.content.find(each.text)
+        before = of.content[max(0, place - 24) : place]
+        if not (_is_said(each, of) or (each.kind == DATE and revising("begins_before").search(before))):
+            kept.append(each)
+    return kept
+
+
+def _is_moved(earlier: Statement, later: Statement, before: Value, likeness: _Likeness) -> bool:
+    """Whether a date was still ahead when another was named; what happened twice has two dates, and moves nothing."""
+    if _says_so(later):
+        return True
+    if not (earlier.said and later.said) or earlier.said == later.said:
+        return likeness.alike >= _SAME and not earlier.is_past and not later.is_past
+    is_ahead = _day_ahead(before.value, earlier) >= first_day(later.said)
+    return is_ahead and not earlier.is_past and not later.is_past
+
+
+def _is_old(value: Value, of: Statement) -> bool:
+    """Whether words beside a value say that it holds no more."""
+    start = of.content.find(value.text)
+    before, behind = of.content[max(0, start - 24) : start], of.content[start + len(value.text) :][:24]
+    return bool(revising("old_before").search(before) or revising("old_behind").match(behind))
+
+
+def _day_ahead(value: str, of: Statement) -> str:
+    """The day of a date, ISO; without a year the next one after it was said."""
+    if len(value) != len("03-05") or value[2] != "-":
+        return last_day(value)
+    said = first_day(of.said)
+    year = int(said[:4]) + (value < said[5:])
+    return f"{year:04}-{value}"
+
+
+def _is_series(earlier: Statement, later: Statement) -> bool:
+    """Whether both tell of a period of their own, as reports of two months do."""
+    if later.corrects:
+        return False
+    if revising("periods").search(earlier.content) or revising("periods").search(later.content):
+        return True
+    if not (earlier.is_past or later.is_past) or later.changes:
+        return False
+    is_family = bool(earlier.family) and earlier.family == later.family
+    has_version = revising("version").search(later.title) or revising("version").search(earlier.title)
+    return (earlier.period != later.period) or (is_family and not has_version and earlier.title != later.title)
+
+
+def _denied(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple[Value, Value] | None:
+    """A denial of what was said; None for none."""
+    denied = [bool(revising("denies").search(each.content)) for each in (earlier, later)]
+    is_denied = denied[0] != denied[1] and likeness.alike >= _SAME and not earlier.is_past
+    return (Value("flag", "", ""), Value("flag", "", "")) if is_denied else None
+
+
+def _is_related(one: Statement, other: Statement) -> bool:
+    """Whether both name or begin with one thing, and count the same or share a word besides."""
+    names = [name for name in one.names.values() if other.has(name)]
+    begins = "" if names else _common_topic(one.topic, other.topic)
+    if not names and not begins:
+        return False
+    counted = [{each.kind for each in s.values if _counts(each)} for s in (one, other)]
+    if counted[0] & counted[1]:
+        return True
+    subject = block_terms(" ".join([*names, begins]))
+    stems = [{t if is_cjk(t) else t[:_STEM] for t in s.terms - subject} for s in (one, other)]
+    return bool(stems[0] & stems[1])
+
+
+def _counts(value: Value) -> bool:
+    """Whether the kind of a value says what is counted."""
+    return value.kind.startswith("number ") or bool(re.search(r"[\u3400-\u9fff]{2}$", value.kind))
+
+
+def _common_topic(one: str, other: str) -> str:
+    """The longest stretch of Chinese that two statements share, if one begins with it: what it is about; else empty."""
+    if not (is_cjk(one[:2]) or is_cjk(other[:2])):
+        return ""
+    for first, second in ((one, other), (other, one)):
+        size = next((n for n in range(min(_LONGEST_TOPIC, len(first)), _SUBJECT - 1, -1) if first[:n] in second), 0)
+        found = first[:size].partition("的")[0]
+        if len(found) >= _SUBJECT and all(map(is_cjk, found)):
+            return found
+    return ""
+
+
+def _is_contrast(one: Statement, other: Statement) -> bool:
+    """Whether different words stand before a word that both share: the wall insulation, the roof insulation."""
+    first, second = (_before_words(each, one.terms & other.terms) for each in (one, other))
+    return any(
+        not (first[term] <= other.terms or second[term] <= one.terms)
+        for term in first.keys() & second.keys()
+        if not first[term] & second[term]
+    )
+
+
+def _before_words(one: Statement, shared: frozenset[str]) -> dict[str, set[str]]:
+    """For each noun-like word the words right before it; of Chinese the pair before a pair."""
+    found: dict[str, set[str]] = defaultdict(set)
+    if is_cjk(one.content):
+        for place in range(2, len(one.content) - 1):
+            end = place - (one.content[place - 1] == "的")
+            before, here = one.content[max(0, end - 2) : end], one.content[place : place + 2]
+            is_inside = one.content[place - 1 : place + 1] in shared
+            if before in one.terms and here in shared and not is_inside:
+                found[here].add(before)
+        return found
+    words = re.findall(r"[^\W_]+|[^\w\s]", one.content)
+    for before, here in pairwise(words):
+        (first, second) = (block_terms(each) for each in (before, here))
+        if first and second and first <= one.terms and not before[:1].isupper():
+            found[next(iter(second))] |= first
+    return found
+
+
+def _is_one_subject(earlier: Statement, later: Statement, values: tuple[Value, Value]) -> bool:
+    """Whether no name tells the two apart, but for the values; who corrects may name where the other stood."""
+    own = {fold(each.text) for each in values}
+    gone, new = (
+        [n for n in a.names.values() if not b.has(n) and not any(fold(n) in value for value in own)]
+        for a, b in ((earlier, later), (later, earlier))
+    )
+    return not gone and (not new or bool(later.corrects))
+
+
+def _made(
+    earlier: Statement, later: Statement, values: tuple[Value, Value], likeness: _Likeness, *, is_ordered: bool
+) -> Revision:
+    is_family = bool(earlier.family) and earlier.family == later.family and earlier.document_id != later.document_id
+    kind: RevisionKind = "updates"
+    evidence = later.changes or " / ".join(filter(None, (each.text.strip() for each in values)))
+    if not is_ordered:
+        kind, evidence = "contradicts", " / ".join(filter(None, (each.text.strip() for each in values)))
+    elif later.corrects:
+        kind, evidence = "corrects", later.corrects
+    elif is_family:
+        kind, evidence = "replaces", later.title
+    shared = sorted(earlier.terms & later.terms)
+    subject = sorted({name for name in earlier.names.values() if later.has(name)})
+    sure = (likeness.contained + likeness.alike) / 2
+    return Revision(
+        *(earlier.event_id, later.event_id, earlier.document_id, later.document_id),
+        *(earlier.chunk_id, later.chunk_id, "; ".join(subject), " ".join(shared)),
+        *(values[0].text.strip(), values[1].text.strip(), kind, evidence),
+        round(min(1.0, sure + (1 - sure) / 2 if later.corrects else sure), 3),
+        earlier.said or None,
+        later.said or None,
+    )
+
+
+def _settled(found: Sequence[Revision]) -> Iterator[Revision]:
+    """What only says again what a correction took back is a contradiction; many contradictions of one are none.
+
+    Where a statement differs from several others in the same words, these fill the same field for other things.
+    """
+    taken_back = {(one.later_event_id, fold(one.earlier_value)) for one in found if one.kind == "corrects"}
+    disagree = Counter(
+        event
+        for one in found
+        if one.kind == "contradicts" and one.evidence != UNCONFIRMED
+        for event in (one.earlier_event_id, one.later_event_id)
+    )
+    for one in found:
+        is_field = max(disagree[one.earlier_event_id], disagree[one.later_event_id]) > _MOST_DISAGREE
+        if one.kind == "contradicts" and one.evidence != UNCONFIRMED and is_field:
+            continue
+        says_again = (one.earlier_event_id, fold(one.later_value)) in taken_back and one.kind != "corrects"
+        yield replace(one, kind="contradicts", evidence="said again") if says_again else one
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    for name in names:
+        text = text.replace(name, "\0" * len(name))
+    return text
+
+
+def _add(found: list[tuple[int, int, Value]], start: int, end: int, value: Value) -> None:
+    if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
+        found.append((start, end, value))

@@ -1,0 +1,153 @@
+"""What an answer says of revisions: what holds in place of what was said, with both citations."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sag_retrieval.ask.answer import Citation
+from sag_retrieval.ask.cited import Cited
+from sag_retrieval.ask.fast import PartAnswer
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.language.words import fold, is_cjk
+from sag_retrieval.search.revised import UNCONFIRMED, HitRevision, wants_earlier
+
+_SAID = {"en": "“{title}”{day} said {value} [{n}]", "zh": "《{title}》{day}曾说{value}[{n}]"}
+_NOW = {"en": "“{title}”{day} says {value} [{n}]", "zh": "《{title}》{day}说{value}[{n}]"}
+_UNSURE = {"en": "unconfirmed: “{title}”{day} says {value} [{n}]", "zh": "未经证实：《{title}》{day}称{value}[{n}]"}
+_DISAGREE = {"en": "the documents disagree: {said}", "zh": "文档说法不一：{said}"}
+_TITLED = {"en": "“{title}”{day}", "zh": "《{title}》{day}"}
+_DAY = {"en": " of {}", "zh": "（{}）"}
+_MOST_TOLD = 3
+"""Other statements that stand beside one at most."""
+
+
+def standing(answer: PartAnswer, question: str) -> PartAnswer:
+    """The answer with each sentence that does not hold, or for a question about the past is not meant, exchanged.
+
+    A sentence is exchanged for the one that revised it only where its passage was found too: a restriction may hide it.
+
+    Source:
+        docs/algorithm.md §answers.10
+
+    """
+    sentences = [_exchanged(sentence, answer.hits, question) for sentence in answer.sentences]
+    if sentences == list(answer.sentences):
+        return answer
+    kept: dict[tuple[int, int], Sentence] = {}
+    for sentence in sentences:
+        kept.setdefault((sentence.place, sentence.start), sentence)
+    return replace(answer, sentences=tuple(kept.values()), chosen=min(answer.chosen, len(kept)))
+
+
+def _exchanged(sentence: Sentence, hits: Sequence[FoundPassage], question: str) -> Sentence:
+    seen = {(sentence.place, sentence.start)}
+    while True:
+        hit = hits[sentence.place]
+        start, end = hit.start + sentence.start, hit.start + sentence.end
+        steps = [
+            one
+            for name in ("revised_by", "revises")
+            for one in _touching(getattr(hit, name, ()), start, end)
+            if _is_step(one, name, question)
+        ]
+        others = [other for one in steps if (other := _sentence_of(one, sentence, hits))]
+        found = next(iter(others), None)
+        if found is None or (found.place, found.start) in seen:
+            return sentence
+        seen.add((found.place, found.start))
+        sentence = found
+
+
+def _is_step(one: HitRevision, name: str, question: str) -> bool:
+    if one.kind == "contradicts":
+        return one.evidence == UNCONFIRMED and name == "revised_by" and one.is_weak
+    if name == "revised_by":
+        return not wants_earlier(question, one.own_said, one.said)
+    return wants_earlier(question, one.said, one.own_said)
+
+
+def _touching(revisions: Iterable[HitRevision], start: int, end: int) -> list[HitRevision]:
+    """Revisions of a statement that shares characters with a stretch of its document."""
+    return [one for one in revisions if one.start < end and start < one.end]
+
+
+def _sentence_of(one: HitRevision, sentence: Sentence, hits: Sequence[FoundPassage]) -> Sentence | None:
+    """The sentence of the other statement with its value, in a passage that was found."""
+    for place, hit in enumerate(hits):
+        if hit.document_id != one.document_id or not (hit.start <= one.other_start < hit.start + len(hit.text)):
+            continue
+        inside = [
+            each
+            for each in quotable_sentences(place, hit.text, hit.title)
+            if hit.start + each.start < one.other_end and one.other_start < hit.start + each.end
+        ]
+        with_value = [each for each in inside if fold(one.other_value) in fold(each.text)]
+        best = next(iter(with_value or inside), None)
+        if best:
+            return replace(best, score=sentence.score, coverage=sentence.coverage, focus=sentence.focus)
+    return None
+
+
+def told(question: str, cited: Cited, hits: Sequence[FoundPassage]) -> Cited:
+    """A cited text that tells, behind each statement that revises or contradicts others, what those say.
+
+    Examples: `… at 27 % [1] (“Slides” of 2025-05-20 said 31 % [2])`.
+
+    """
+    language = "zh" if is_cjk(question) else "en"
+    text, citations = cited.text, list(cited.citations)
+    for citation in cited.citations:
+        marks = []
+        for one, form in _others(citation, hits):
+            known = next((c for c in citations if _is_of(c, one)), None)
+            if known and known.marker <= len(cited.citations) and form is not _DISAGREE:
+                continue
+            if known is None:
+                known = _citation(len(citations) + 1, one)
+                citations.append(known)
+            day = _DAY[language].format(one.said) if one.said else ""
+            wording = _NOW if form is _DISAGREE else form
+            value = one.other_value or one.quote
+            shown = wording[language].format(title=one.title, day=day, value=value, n=known.marker)
+            marks.append(_DISAGREE[language].format(said=shown) if form is _DISAGREE else shown)
+        if marks:
+            marks = [*_own(citation, hits, language), *marks]
+            mark, joint = f"[{citation.marker}]", "；" if language == "zh" else "; "
+            added = f"（{joint.join(marks)}）" if language == "zh" else f" ({joint.join(marks)})"
+            text = text.replace(mark, mark + added, 1)
+    return replace(cited, text=text, citations=tuple(citations))
+
+
+def _own(citation: Citation, hits: Sequence[FoundPassage], language: str) -> list[str]:
+    """The title of the quoted document and when it said so, where that is known."""
+    hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
+    both = (*getattr(hit, "revises", ()), *getattr(hit, "revised_by", ()))
+    said = next((one.own_said for one in _touching(both, citation.start, citation.end) if one.own_said), "")
+    return [_TITLED[language].format(title=citation.title, day=_DAY[language].format(said))] if said else []
+
+
+def _others(citation: Citation, hits: Sequence[FoundPassage]) -> list[tuple[HitRevision, dict[str, str]]]:
+    """What a quotation revises, or for the past what revised it, and what contradicts it; each document once."""
+    hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
+    if hit is None:
+        return []
+    found: dict[str, tuple[HitRevision, dict[str, str]]] = {}
+    for name in ("revises", "revised_by"):
+        for one in _touching(getattr(hit, name, ()), citation.start, citation.end):
+            form = _UNSURE if one.evidence == UNCONFIRMED else _NOW if name == "revised_by" else _SAID
+            form = _DISAGREE if one.kind == "contradicts" and one.evidence != UNCONFIRMED else form
+            found.setdefault(one.document_id, (one, form))
+    return sorted(found.values(), key=lambda each: each[1] is _UNSURE)[:_MOST_TOLD]
+
+
+def _holds(hit: FoundPassage, citation: Citation) -> bool:
+    return hit.start <= citation.start < hit.start + len(hit.text)
+
+
+def _is_of(citation: Citation, one: HitRevision) -> bool:
+    is_there = citation.start < one.other_end and one.other_start < citation.end
+    return citation.document_id == one.document_id and is_there
+
+
+def _citation(marker: int, one: HitRevision) -> Citation:
+    return Citation(marker, one.chunk_id, one.document_id, one.title, one.other_start, one.other_end, one.quote)

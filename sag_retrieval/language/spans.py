@@ -1,0 +1,103 @@
+"""Since when and until when a statement says that it holds, as ISO days; and the words that revise what was said."""
+
+import re
+from calendar import monthrange
+from functools import cache
+from typing import NamedTuple
+
+from sag_retrieval.language.asked import language_tables
+from sag_retrieval.language.dates import DATE, dates, with_year
+
+
+class Span(NamedTuple):
+    """From which day and to which day something holds, both included; empty for an end that is not said."""
+
+    holds_from: str = ""
+    holds_to: str = ""
+
+
+_NEAR = 24
+"""Characters around a date in which words say what it begins or ends."""
+
+
+@cache
+def revising(name: str) -> re.Pattern[str]:
+    """An expression of `revising.toml` by its name, that of all languages joined.
+
+    Examples:
+        >>> [bool(revising("corrects").search(text)) for text in ("The slide was wrong.", "以此为准。", "It is fine.")]
+        [True, True, False]
+
+    """
+    found = [own["patterns"][name] for own in language_tables("revising.toml") if name in own["patterns"]]
+    return re.compile("|".join(found), re.IGNORECASE)
+
+
+@cache
+def _says_span() -> re.Pattern[str]:
+    """A word that every span has; most statements have none, and are not read for dates."""
+    ends = ("begins_before", "ends_before", "begins_behind", "ends_behind", "is_open")
+    return re.compile(
+        "|".join(revising(name).pattern.replace("$", "").replace("^", "") for name in ends), re.IGNORECASE
+    )
+
+
+def span_of(text: str, language: str = "en", said: str = "") -> Span:
+    """The days from and to which a statement says that it holds; an open end is empty.
+
+    Args:
+        text: The statement.
+        language: ISO 639-1 code of its language.
+        said: When it was said, ISO: a day without a year is the nearest one, and `until further notice` begins then.
+
+    Examples:
+        >>> span_of("From 1 September 2025 until further notice the gate is shut.")
+        Span(holds_from='2025-09-01', holds_to='')
+        >>> span_of("自2025年9月1日起施行。"), span_of("Applications by 15 October 2025.").holds_to
+        (Span(holds_from='2025-09-01', holds_to=''), '2025-10-15')
+
+    """
+    if not _says_span().search(text):
+        return Span()
+    begins, ends, last = "", "", -1
+    for start, end, value in _dates_of(text, language, said):
+        before, behind = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
+        if begins and not ends and last >= 0 and revising("goes_on").match(text[last:start]):
+            ends = last_day(value)
+        elif revising("begins_before").search(before) or revising("begins_behind").match(behind):
+            begins, last = begins or first_day(value), end
+        elif revising("ends_before").search(before) or revising("ends_behind").match(behind):
+            ends = ends or last_day(value)
+    if not begins and revising("is_open").search(text):
+        begins = first_day(said) if said else ""
+    return Span(begins, "" if begins and ends and ends < begins else ends)
+
+
+def _dates_of(text: str, language: str, said: str) -> list[tuple[int, int, str]]:
+    """Each date once, as exact as it is written."""
+    found: list[tuple[int, int, str]] = []
+    for each in dates(text, language):
+        for mention in with_year(each, said) if said else (each,):
+            if mention.key_type == DATE and (not found or mention.start >= found[-1][1]):
+                found.append((mention.start, mention.end, str(mention.value)))
+    return found
+
+
+def first_day(value: str) -> str:
+    """The first day of a day, month or year in ISO form.
+
+    Examples:
+        >>> first_day("2025-02"), last_day("2024-02")
+        ('2025-02-01', '2024-02-29')
+
+    """
+    return value + "-01-01"[len(value) - len("2025") :] if len(value) < len("2025-02-01") else value[:10]
+
+
+def last_day(value: str) -> str:
+    """The last day of a day, month or year in ISO form."""
+    year, *rest = map(int, value[:10].split("-"))
+    if len(rest) > 1:
+        return value[:10]
+    month = rest[0] if rest else 12
+    return f"{year:04}-{month:02}-{monthrange(year, month)[1]:02}"

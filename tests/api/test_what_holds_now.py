@@ -1,0 +1,111 @@
+"""What holds now, from documents to answers: in both languages, whatever the order of ingests."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from sag_retrieval import open_release
+from sag_retrieval.cli.main import main
+from sag_retrieval.core.errors import FilterError, QueryError
+from tests.support.bare_ingest import bare_ingest
+
+pytestmark = pytest.mark.slow
+
+SLIDE = "# Slides of spring\n\nSales · 20 May 2025\n\nThe market share of Orin Pumps is 31 %. The hall in Kiel opens on 1 August 2025.\n"
+FINAL = "# Final report\n\n3 June 2025\n\nThe market share of Orin Pumps is 27 % by the final count.\n"
+RUMOUR = "# Mail\n\nDate: 12 June 2025\n\nI heard that the market share of Orin Pumps is 45 %.\n"
+BATH = "# Leaflet {n}\n\nEntry to the city bath of Norden costs {n} euros for adults.\n"
+PLAN = "# 项目计划\n\n2025年3月2日\n\n新厂房的启用日期为2025年8月12日。\n"
+MOVED = "# 项目邮件\n\n2025年4月1日\n\n新厂房的启用日期由2025年8月12日调整为2025年9月19日。\n"
+FILES = {
+    "slide.md": SLIDE,
+    "final.md": FINAL,
+    "rumour.md": RUMOUR,
+    "bath6.md": BATH.format(n=6),
+    "bath7.md": BATH.format(n=7),
+    "plan.md": PLAN,
+    "moved.md": MOVED,
+}
+
+
+@pytest.fixture
+def release(home: Path, source):
+    bare_ingest([source(FILES)])
+    with open_release(home) as opened:
+        yield opened
+
+
+def test_answers_give_what_holds_and_what_was_said_before(release):
+    now, before, moved, bath = (
+        release.ask(question)
+        for question in (
+            "What is the market share of Orin Pumps?",
+            "What was the market share of Orin Pumps originally?",
+            "新厂房的启用日期是哪天？",
+            "What does entry to the city bath of Norden cost for adults?",
+        )
+    )
+
+    assert now.text.startswith("The market share of Orin Pumps is 27 %")
+    assert "said 31 % [2]" in now.text
+    assert [citation.document_id for citation in now.citations][:2] == ["final.md", "slide.md"]
+    assert before.text.startswith("The market share of Orin Pumps is 31 %")
+    assert "9月19日" in moved.text
+    assert "the documents disagree" in bath.text
+    assert "6 euros" in bath.text
+    assert "7 euros" in bath.text
+
+
+def test_hits_name_what_revised_them_and_rumours_stand_behind(release):
+    hits = release.search("What is the market share of Orin Pumps?").hits
+    places = [hit.document_id for hit in hits]
+
+    assert places.index("final.md") < places.index("slide.md")
+    assert places.index("final.md") < places.index("rumour.md")
+    slide = hits[places.index("slide.md")]
+    assert [(one.own_value, one.other_value, one.document_id) for one in slide.revised_by][-1] == (
+        "31 %",
+        "27 %",
+        "final.md",
+    )
+
+
+def test_as_of_a_day_only_what_had_been_said_by_then_is_found(release):
+    assert release.ask("What is the market share of Orin Pumps?", as_of="2025-05-31").text.startswith(
+        "The market share of Orin Pumps is 31 %"
+    )
+    found = release.search("market share of Orin Pumps", as_of="2025-05")
+    assert {hit.document_id for hit in found} <= {"slide.md", "plan.md", "moved.md"}
+    with pytest.raises(QueryError, match="ISO date"):
+        release.search("share", as_of="last week")
+
+
+def test_where_knows_when_it_was_said_and_when_it_holds(release):
+    assert {hit.document_id for hit in release.search("启用", where={"said__lt": "2025-04"})} == {"plan.md"}
+    assert release.search("share", where={"holds__at": "2025-07-01"})
+    with pytest.raises(FilterError, match="ISO date"):
+        release.search("share", where={"holds__at": "soon"})
+
+
+def test_the_same_documents_have_the_same_revisions_in_whatever_order_they_came(home, source, tmp_path):
+    bare_ingest([source(FILES)])
+    whole = open_release(home).table("revisions")
+    for path in (tmp_path / "inbox").iterdir():
+        path.unlink()
+    for name in sorted(FILES, reverse=True):
+        source({name: FILES[name]})
+        bare_ingest(["inbox"])
+
+    assert open_release(home).table("revisions").equals(whole)
+
+
+def test_changes_are_listed_by_day_and_by_release(release):
+    since = json.loads(CliRunner().invoke(main, ["changes", "--since", "2025-06-01", "--json"]).output)
+    printed = CliRunner().invoke(main, ["changes"]).output
+
+    assert [(row["earlier_value"], row["later_value"]) for row in since["revised"] if row["kind"] == "updates"] == [
+        ("31 %", "27 %")
+    ]
+    assert "31 % → 27 %" in printed
+    assert release.changes(release.release_id) == {"revised": [], "new": [], "withdrawn": []}

@@ -1,0 +1,170 @@
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sag_pipeline.extract.revisions import Statement, find_revisions, unsure_from
+from sag_retrieval.language.words import is_cjk
+
+
+def said(content: str, day: str = "", title: str = "Notes", names: Sequence[str] = (), **more) -> Statement:
+    place = f"{title} {day} {content}"
+    language = "zh" if is_cjk(content) else "en"
+    known = {name: name for name in names}
+    return Statement(f"e{place}", f"{place}.md", f"c{place}", content, title, day, language, known, **more)
+
+
+def found(*statements: Statement) -> list[tuple[str, str, str]]:
+    return [(one.kind, one.earlier_value, one.later_value) for one in find_revisions(statements)]
+
+
+MAY, JUNE, JULY = "2025-05-20", "2025-06-03", "2025-07-01"
+ORIN, KIEL = ("Orin Pumps",), ("Kiel",)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "expected"),
+    [
+        (
+            said("The market share of Orin Pumps is 31 %.", MAY, names=ORIN),
+            said("The market share of Orin Pumps is 27 %.", JUNE, "Final report", ORIN),
+            ("updates", "31 %", "27 %"),
+        ),
+        (
+            said("The market share of Orin Pumps is 31 %.", MAY, names=ORIN),
+            said("The market share of Orin Pumps is 27 %, not 31 %.", JUNE, "Mail", ORIN),
+            ("corrects", "31 %", "27 %"),
+        ),
+        (
+            said("The market share of Orin Pumps is 31 %.", MAY, "Report v1", ORIN),
+            said("The market share of Orin Pumps is 27 %.", JUNE, "Report v2", ORIN),
+            ("replaces", "31 %", "27 %"),
+        ),
+        (
+            said("奥林泵业的市场份额为31%。", MAY),
+            said("更正：奥林泵业的市场份额为27%，而非31%。", JUNE, "邮件"),
+            ("corrects", "31%", "27%"),
+        ),
+        (
+            said("新厂房的启用日期为2025年8月12日。", MAY),
+            said("新厂房的启用日期由2025年8月12日调整为2025年9月19日。", JUNE, "邮件"),
+            ("updates", "2025年8月12日", "2025年9月19日"),
+        ),
+        (
+            said("The new hall in Kiel opens on 12 August 2025.", MAY, names=KIEL),
+            said("The new hall in Kiel opens on 19 September 2025.", JUNE, "Mail", KIEL),
+            ("updates", "12 August 2025", "19 September 2025"),
+        ),
+        (
+            said("Entry to the bath of Norden costs 6 euros.", names=("Norden",)),
+            said("Entry to the bath of Norden costs 7 euros.", title="Leaflet", names=("Norden",)),
+            ("contradicts", "7 euros", "6 euros"),
+        ),
+        (
+            said(
+                "The manager of the Kiel plant is Anna Berg.", MAY, names=("Kiel", "Anna Berg"), persons={"Anna Berg"}
+            ),
+            said("The manager of the Kiel plant is Tom Lee.", JUNE, "List", ("Kiel", "Tom Lee"), persons={"Tom Lee"}),
+            ("updates", "Anna Berg", "Tom Lee"),
+        ),
+        (
+            said("石桥厂的经理是张伟。", MAY),
+            said("石桥厂的经理由张伟换为李娜。", JUNE, "邮件"),
+            ("updates", "张伟", "李娜"),
+        ),
+        (
+            said("The valves for Kiel are kept in the north yard.", MAY, names=KIEL),
+            said("The valves for Kiel have moved from the north yard to the quay store.", JUNE, "Mail", KIEL),
+            ("updates", "the north yard", "the quay store"),
+        ),
+    ],
+)
+def test_a_later_statement_revises_an_earlier_one_in_whatever_order_they_are_read(earlier, later, expected):
+    kind, *values = expected
+    for statements in ((earlier, later), (later, earlier)):
+        ((found_kind, *found_values),) = found(*statements)
+        assert found_kind == kind
+        assert found_values == values or kind == "contradicts"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        said("I heard that the market share of Orin Pumps is 27 %.", JUNE, "Mail", ORIN),
+        said("The market share of Orin Pumps is 27 %.", JUNE, "Draft report", ORIN),
+        said("The market share of Orin Pumps is 27 %.", JUNE, "Mail", ORIN, is_unsure=True),
+        said("> The market share of Orin Pumps is 27 %.", JUNE, "Mail", ORIN),
+    ],
+)
+def test_rumours_drafts_and_quotations_revise_nothing(later):
+    firm = said("The market share of Orin Pumps is 31 %.", MAY, names=ORIN)
+
+    (one,) = find_revisions([firm, later])
+
+    assert (one.kind, one.evidence, one.later_event_id) == ("contradicts", "unconfirmed", firm.event_id)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Line 3 makes 40 units a day.", "Line 4 makes 45 units a day."),
+        ("Sales of valves were 31 tonnes last month.", "Sales of valves were 29 tonnes last month."),
+        ("The board met on 3 March 2025 in the hall.", "The board met on 7 April 2025 in the hall."),
+        (
+            "The wall insulation at Kiel is 150 millimetres thick.",
+            "The roof insulation at Kiel is 190 millimetres thick.",
+        ),
+        ("本月阀门销量为31吨。", "本月阀门销量为29吨。"),
+        ("第3条生产线每天生产40件。", "第4条生产线每天生产45件。"),
+        ("In 2023 revenue was 3 million euros.", "In 2024 revenue was 4 million euros."),
+    ],
+)
+def test_what_differs_in_more_than_a_value_is_no_revision(one, other):
+    assert found(said(one, MAY), said(other, JUNE, "Report")) == []
+
+
+def test_different_names_are_different_subjects():
+    one = said("The plant in Kiel emits 31 tonnes.", MAY, names=KIEL)
+    other = said("The plant in Bremen emits 27 tonnes.", JUNE, "Report", ("Bremen",))
+
+    assert found(one, other) == []
+
+
+def test_what_says_again_what_was_corrected_is_a_contradiction():
+    first = said("The market share of Orin Pumps is 31 %.", MAY, names=ORIN)
+    corrected = said("The market share of Orin Pumps is 27 %, not 31 %.", JUNE, "Mail", ORIN)
+    again = said("The market share of Orin Pumps is 31 %.", JULY, "Summary", ORIN)
+
+    kinds = {(one.earlier_said, one.later_said): one.kind for one in find_revisions([first, corrected, again])}
+
+    assert kinds == {(MAY, JUNE): "corrects", (JUNE, JULY): "contradicts"}
+
+
+_DAYS = st.sampled_from(["", "2025", "2025-05", MAY, JUNE, JULY])
+_STATEMENTS = st.builds(
+    lambda value, day, number: said(f"The market share of Orin Pumps is {value} %.", day, f"Paper {number}", ORIN),
+    st.integers(1, 4),
+    _DAYS,
+    st.integers(1, 3),
+)
+
+
+@given(st.lists(_STATEMENTS, max_size=8, unique_by=lambda one: one.event_id), st.randoms())
+def test_only_dates_decide_and_never_the_order_of_reading(statements, random):
+    shuffled = random.sample(statements, len(statements))
+
+    rows = find_revisions(statements)
+
+    assert find_revisions(shuffled) == rows
+    assert all(one.earlier_said < one.later_said for one in rows if one.kind == "updates")
+    assert all(one.earlier_value != one.later_value for one in rows)
+
+
+def test_what_a_message_repeats_and_a_draft_are_unsure_from_their_first_character():
+    reply = "Thanks.\n\nOn March 2, 2025, Ann wrote:\nThe share is 31 %."
+
+    assert unsure_from(reply) == reply.index("On March")
+    assert unsure_from("This is a draft for discussion.\n\nThe share is 31 %.") == 0
+    assert unsure_from("好的。\n\n王伟于2025年3月2日写道：\n份额为31%。") == len("好的。\n\n")
+    assert unsure_from("The share is 31 %.") == len("The share is 31 %.")

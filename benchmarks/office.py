@@ -20,7 +20,8 @@ FACTS_A_KIND, ASKED_A_KIND, ASKED_RULES = 16, 3, 3
 SIZES: Final = {"builders": 1, "clinic": 3, "freight": 6}
 """How long the documents of a pile are."""
 
-WORDS: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+BILINGUAL: Final[Mapping[str, Any]] = WORDS.pop("bilingual")
 """By language: names, sentences that say nothing, sentences that name what is asked about and answer nothing,
 rules and statements with their questions, and what each trade speaks of."""
 
@@ -208,5 +209,35 @@ def office(name: str) -> QuestionSet:
     return found
 
 
-OFFICE: Final[dict[str, Callable[[], QuestionSet]]] = {f"office-{name}": partial(office, name) for name in SIZES}
+def bilingual() -> QuestionSet:
+    """Two statements a language about each name, asked by its other name; registers say which two names are one.
+
+    Other documents name three of them and answer nothing. No word of a question is one of its answer.
+
+    >>> len(bilingual().questions)
+    60
+    """
+    draw, names = random.Random(f"{SEED}/bilingual"), BILINGUAL["names"]
+    writers = [Writer("bilingual", language, Trade("", "", ""), draw) for language in ("en", "zh")]
+    for number, pair in enumerate(names):
+        for side, writer in enumerate(writers):
+            kinds, told = BILINGUAL[writer.language], {"name": pair[side]}
+            parts = list[str | Statement](draw.sample(WORDS[writer.language]["filler"], 3))
+            for text, asked in (kinds[(number + step) % len(kinds)] for step in (0, 2)):
+                told["place"] = draw.choice(BILINGUAL["places"][writer.language])
+                parts.insert(1, Statement("bilingual", text.format(**told), asked.format(name=pair[1 - side])))
+            writer.add(writer.say(f"Note {number + 1}", f"记录{number + 1}"), parts)
+        side = number % 2
+        three = [each[side] for each in (pair, *draw.sample(names, 2))]
+        writers[side].add(writers[side].say("Greetings", "贺信"), [BILINGUAL["passing"][side].format(*three)])
+    for side, writer in enumerate(writers):
+        members = [BILINGUAL["registers"][side].format(*pair) for pair in names[side::2]]
+        writer.add(writer.say("Register", "名册"), members)
+    english, chinese = writers
+    return QuestionSet(english.lines + chinese.lines, english.questions + chinese.questions)
+
+
+OFFICE: Final[dict[str, Callable[[], QuestionSet]]] = {f"office-{name}": partial(office, name) for name in SIZES} | {
+    "office-bilingual": bilingual
+}
 """Piles by name."""

@@ -270,11 +270,15 @@ class Index:
 
     def spelling(self, name: str) -> str:
         """A folded name of a key as the key or its alias is written."""
-        keys = take_rows(self.rows["keys"].select(["key_id", "value_string"]), self.arrays.mentions.exact(name))
-        aliases = self.rows["key_aliases"]
+        return next(
+            (each for each in self.other_names(self.arrays.mentions.exact(name)) if normal_name(each) == name), name
+        )
+
+    def other_names(self, rows: Rows) -> list[str]:
+        """The names of keys, then their aliases."""
+        keys, aliases = take_rows(self.rows["keys"].select(["key_id", "value_string"]), rows), self.rows["key_aliases"]
         own = aliases.filter(pc.is_in(aliases["key_id"], keys["key_id"].combine_chunks()))["alias"]
-        written = (*keys["value_string"].to_pylist(), *own.to_pylist())
-        return next((each for each in written if normal_name(each) == name), name)
+        return [name for name in (*keys["value_string"].to_pylist(), *own.to_pylist()) if name]
 
     def keys_named(self, name: str) -> Rows:
         """Rows of the keys that have a name or alias; none for a name that is like no other.

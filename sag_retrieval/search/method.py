@@ -11,6 +11,7 @@ import numpy as np
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Flags, Floats, Rows
+from sag_retrieval.language.words import is_cjk
 from sag_retrieval.models.protocols import Vectors, embed_queries
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.topk import kth_largest, top_k
@@ -206,9 +207,20 @@ def _terms(index: Index, text: str) -> Mapping[int, float]:
 
 
 def weigh_names(index: Index, reading: ParsedQuery, weight: float) -> ParsedQuery:
-    """The same with the terms of mentioned names weighing more: what is asked about tells more than what is asked."""
-    named = {number for name, _ in reading.mentions for number in index.arrays.terms.numbers(name)}
+    """The same with the terms of mentioned names weighing more: what is asked about tells more than what is asked.
+
+    Its names in the other script (Chinese or not), which share no letter with it, are looked for too; each weighs as
+    much as the name itself.
+    """
+    numbers, idf = index.arrays.terms.numbers, index.arrays.chunk_text.idf
+    named = {number for name, _ in reading.mentions for number in numbers(name)}
     terms = {number: count * (weight if number in named else 1.0) for number, count in reading.terms.items()}
+    for name, rows in reading.mentions if weight > 1 else ():  # the first description knows no aliases in texts
+        own = float(sum(idf[number] for number in numbers(name)))
+        for alias in index.other_names(rows):
+            others = numbers(alias) if is_cjk(alias) != is_cjk(name) else {}
+            share = weight * own / float(sum(idf[number] for number in others) or 1.0)
+            terms = dict.fromkeys(others, share) | terms
     return replace(reading, terms=terms)
 
 

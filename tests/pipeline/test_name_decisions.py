@@ -156,6 +156,7 @@ def test_a_name_in_either_language_finds_the_same_wherever_it_is_given(home: Pat
                 found = opened.search("buoy 浮标", **way)
                 assert {hit.document_id for hit in found} == every, way
             assert {hit.document_id for hit in opened.search(name, keys=[name])} >= every
+            assert {hit.document_id for hit in opened.search(f"{name}?", top_k=2)} == every
             assert not every & {hit.document_id for hit in opened.search("buoy", where={"key.organisation__ne": name})}
         assert not opened.search("buoy", where={"key.organisation": "Nobody At All"})
         for misspelt, meant in (("Lumen Optcs GmbH", "Lumen Optics GmbH"), ("光蓝光学有限公司", "光澜光学有限公司")):

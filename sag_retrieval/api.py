@@ -21,8 +21,9 @@ from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.release.sandbox import SqlResult
-from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.schema import DATABASE, OPEN_TABLES, TABLES
 from sag_retrieval.release.tables import VectorMode
+from sag_retrieval.release.vectors import LANCE
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
@@ -133,6 +134,19 @@ class Release:
     def path(self) -> Path:
         """Its folder."""
         return self._held.folder
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """What other programs open: `duckdb`, a file of views, `parquet` and `lance`, folders; those that there are.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> sorted(open_release().paths)
+            ['duckdb', 'parquet']
+
+        """
+        known = {"duckdb": DATABASE, "parquet": OPEN_TABLES, "lance": LANCE}
+        return {name: self.path / file for name, file in known.items() if (self.path / file).exists()}
 
     @property
     def index(self) -> Index:

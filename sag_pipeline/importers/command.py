@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sag_pipeline.importers.records import GivenDocument
 
 FORMATS = ("graphrag", "openie", "events", "kg")
-EXPORTS = ("kg", "duckdb")
+EXPORTS = ("kg",)
 
 
 def given_documents(form: str, source: Path, documents: Path | None = None) -> "Iterator[GivenDocument]":
@@ -98,27 +98,26 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
 
 
 @click.command("export")
-@click.argument("form", metavar="FORMAT", type=click.Choice(EXPORTS))
+@click.argument("form", metavar="FORMAT", type=click.Choice(EXPORTS), expose_value=False)
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the file to write")
 @of_release
 @as_json
-def export_command(*, form: str, out: Path, release_id: str | None, is_json: bool) -> None:
-    """Write the knowledge graph or the tables of a release to a file for other programs.
+def export_command(*, out: Path, release_id: str | None, is_json: bool) -> None:
+    """Write the knowledge graph of a release to a file for other programs; its tables need none (docs/tables.md).
 
     \b
-    FORMAT is one of
+    FORMAT is
       kg      entities by type and name, relations, triples with their documents, as JSON that `sag import kg` reads
-      duckdb  every table of the release, as a new DuckDB database
 
-    As in `sag export duckdb --out release.duckdb`.
+    As in `sag export kg --out kg_output.json`.
     """
     if not out.name:
         raise SettingsError(f"--out {str(out)!r} names no file; give a file to write")
-    from sag_pipeline.importers.exports import write_graph, write_tables  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_pipeline.importers.exports import write_graph  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval import open_release  # noqa: PLC0415
 
     with open_release(release=release_id) as release:
-        counts = write_graph(release, out) if form == "kg" else write_tables(release, out)
+        counts = write_graph(release, out)
     if is_json:
         print_json({"out": str(out)} | counts)
     else:

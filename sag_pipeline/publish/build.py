@@ -18,6 +18,7 @@ from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
+from sag_pipeline.publish.open_tables import Hidden, write_database, write_parquet
 from sag_pipeline.publish.stored_rows import StoredRows, state_hashes
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
@@ -262,6 +263,7 @@ def _write_remaining(draft: Path, base: Base, number: int, resolution: Resolutio
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     for name, table in rows.items():
         save_rows(folder / "rows" / f"{name}.arrow", table)
+    write_parquet(draft, number, rows, links.parts)
     save_graph(folder / "arrays", links.graph)
     write_shown_text(folder / "arrays" / "text", layer.text, links.rows["chunks"], documents)
     write_names(folder / "arrays", rows)
@@ -351,6 +353,7 @@ def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[C
     counts = {name: links[name] if name in links else made.tables[name].num_rows for name in TABLES}
     index = {name: _index(draft, name, counts[name]) for name in KINDS}
     manifest = replace(_manifest(source), counts=counts, index=index)
+    write_database(draft, manifest.smoothing)
     report("release", 0, 0, "checks")
     return _checked(manifest, check_release(draft, manifest, made.tables))
 
@@ -375,6 +378,7 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     files = [RowFiles(contents, manifest, each) for each in range(number + 1)]
     layers = [Layer.open(contents.place(layer_path(each)), rows) for each, rows in enumerate(files)]
     joined = join_links(layers, manifest.smoothing)
+    write_database(draft, manifest.smoothing, Hidden.of(files, joined.rows), base.folder)
     links = {name: len(joined.graph[name].items) for name in ("event_keys", "chunk_keys")}
     counts = own | links | {name: len(rows) for name, rows in joined.rows.items()}
     index = {name: base.manifest.index[name] | {"rows": counts[name]} for name in KINDS}
@@ -426,10 +430,17 @@ def schema_in_manifest(schema: KeySchema) -> dict[str, Any]:
 def _link_layers(draft: Path, base: Base) -> None:
     """Put the files of the kept layers into a draft: by hard links, so that releases share their bytes."""
     for name in base.manifest.files:
-        inside = name.split("/")
-        layer = int(inside[1]) if inside[0] == "layers" else 0
+        layer = _layer_of(name)
         if layer < base.kept and layer not in base.left_out and "/" in name and not name.startswith(_OF_RELEASE):
             link(base.folder / name, draft / name)
+
+
+def _layer_of(name: str) -> int:
+    """The layer of a file of a release."""
+    first, *inside = name.split("/")
+    if first == "layers":
+        return int(inside[0])
+    return int(inside[1].partition(".")[0]) if first == "tables" and len(inside) > 1 else 0
 
 
 def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInput, base: Base | None) -> None:
@@ -439,6 +450,7 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
         hashed = {name: _vector_ids_of(name, tables[name]) for name in KINDS}
         written = [pool.submit(_write_vectors, draft, number, name, hashed[name], source.embedding) for name in KINDS]
         written.append(pool.submit(_write_arrays, folder / "arrays", made, is_first=not number))
+        written.append(pool.submit(write_parquet, draft, number, tables, made.parts))
         for name, rows in tables.items():
             save_rows((draft if name in _OF_ALL else folder) / "rows" / f"{name}.arrow", rows)
         for done in written:

@@ -24,6 +24,7 @@ from sag_retrieval.release.layers import overlay
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import FilePlace, map_array, map_rows
 from sag_retrieval.release.releases import Releases
+from sag_retrieval.release.schema import DATABASE, OPEN_TABLES
 from sag_retrieval.release.tables import RowFiles
 from sag_retrieval.release.vectors import PLACED, read_runs
 
@@ -238,7 +239,7 @@ def find_base(
         contents = Contents(folder, manifest)
         if not contents.is_checked or manifest.smoothing != resolution.smoothing or not _has(manifest, vectors, folder):
             return None
-        contents.check("rows/", "arrays/", "layers/")
+        contents.check("rows/", "arrays/", "layers/", OPEN_TABLES, DATABASE)
         is_erasing = store.ledger.whole(PURGE) is not None
         return _base(contents, manifest, resolution, held, layering, is_erasing=is_erasing)
     except ReleaseError as error:
@@ -247,8 +248,8 @@ def find_base(
 
 
 def _has(manifest: Manifest, vectors: VectorStore, folder: Path) -> bool:
-    """Whether the store still has the tables that hold the release's vectors, whose rows keep their ids."""
-    if manifest.embedder_fingerprint != vectors.fingerprint:
+    """Whether it has open tables, and the store still the tables of its vectors, whose rows keep their ids."""
+    if manifest.embedder_fingerprint != vectors.fingerprint or DATABASE not in manifest.files:
         return False
     for kind in KINDS:
         sealed, is_placed = vectors.sealed(kind), f"arrays/vectors/{kind}{PLACED}" in manifest.files

@@ -45,11 +45,12 @@ def kept_of(settings: Settings) -> Kept:
 
 def status_of(settings: Settings) -> dict[str, Any]:
     """Counts by table, skipped and failed with reasons, sources, last run, sizes and growth; nothing is changed."""
-    store = Store(settings.home)
-    steps = growth_of(settings.home)
+    store, releases = Store(settings.home), Releases(settings.home)
+    steps, database = growth_of(settings.home), releases.database()
     return {
         "home": shown_home(settings.home),
-        "release": Releases(settings.home).current(),
+        "release": releases.current(),
+        "duckdb": str(database) if database else None,
         "release_age_hours": age_hours(settings.home),
         "last_run": _last_run(settings),
         "sources": [source_row(store, listed, source) for listed in [SourceList(store)] for source in listed],

@@ -276,11 +276,11 @@ class Fusion:
         return self.alpha * keys + (1 - self.alpha) * cosines(self.vectors, left, right)
 
 
-_MOST = 0.5
+MOST = 0.5
 """A key that a larger share of the events carries tells none of them from the others."""
-_FEW = 10
+FEW = 10
 """A key that no more events than these carry is never too common: it may be a small pile's only tie."""
-_PERIOD = re.compile(r"\d{4}(?:-\d\d)?")
+PERIOD = re.compile(r"\d{4}(?:-\d\d)?")
 """A year or month: every dated event has both beside its day, so a pile of one year would be one theme."""
 _ALL_PAIRS_LIMIT = 5_000
 """Most events for which every pair is weighed."""
@@ -324,9 +324,9 @@ def tying(values: Sequence[str | None], count: npt.NDArray[Any], events: int, op
         docs/algorithm.md §reports.1.
 
     """
-    found = np.asarray(count <= max(_FEW, _MOST * events), np.bool_)
+    found = np.asarray(count <= max(FEW, MOST * events), np.bool_)
     if not options.key_types:
-        found &= ~np.fromiter((bool(value and _PERIOD.fullmatch(value)) for value in values), np.bool_, len(values))
+        found &= ~np.fromiter((bool(value and PERIOD.fullmatch(value)) for value in values), np.bool_, len(values))
     return found
 
 

@@ -165,9 +165,10 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedLinks:
-    """Which rows of the layers are those of the release, by table, and its arrays of links by name."""
+    """Which rows of the layers are those of the release, by table, its links, and the arrays of them by name."""
 
     rows: Mapping[str, Joined]
+    parts: GraphParts
     graph: Mapping[str, Any]
 
     def with_text(self, layers: Sequence[Layer], vectors: Mapping[str, VectorSet]) -> Arrays:
@@ -213,7 +214,8 @@ def join_links(layers: Sequence[Layer], smoothing: Smoothing, documents: Joined 
     rows["key_aliases"] = below(
         [_owners(layer, "key_aliases", own, "key_id") for layer, own in zip(layers, key_owner, strict=True)]
     )
-    return JoinedLinks(rows, _graph(layers, rows, (event_keys, chunk_keys, counts), smoothing))
+    parts = _parts(layers, rows, (event_keys, chunk_keys, counts), smoothing)
+    return JoinedLinks(rows, parts, graph_arrays(parts))
 
 
 def _owners(layer: Layer, name: str, owner: Rows64, column: str) -> Rows64:
@@ -251,18 +253,18 @@ def _shown(lists: Sequence[CsrLists], owners: Joined, keys: Joined) -> tuple[Csr
     return CsrLists(ends_of(sizes[owners.source]), items[places].astype(np.int32)), places
 
 
-def _graph(
+def _parts(
     layers: Sequence[Layer],
     rows: Mapping[str, Joined],
     links: tuple[CsrLists, CsrLists, Rows],
     smoothing: Smoothing,
-) -> dict[str, Any]:
-    """The arrays of links of the release, by their names in `Arrays`."""
+) -> GraphParts:
+    """The links of the release by its rows."""
     event_keys, chunk_keys, counts = links
     documents, chunks, events, keys = (rows[name] for name in ("documents", "chunks", "events", "keys"))
     column = partial(_column, layers)
     key_events = np.bincount(event_keys.items, minlength=len(keys))
-    parts = GraphParts(
+    return GraphParts(
         event_keys=event_keys,
         chunk_keys=chunk_keys,
         chunk_key_count=counts,
@@ -272,7 +274,6 @@ def _graph(
         key_idf=idf_of(key_events, len(events), smoothing).astype(np.float32),
         document_count=len(documents),
     )
-    return graph_arrays(parts)
 
 
 def _column(layers: Sequence[Layer], name: str, rows: Joined, others: Joined) -> Rows:

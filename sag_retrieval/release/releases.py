@@ -24,7 +24,7 @@ from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
 from sag_retrieval.release.manifest import ANSWERS, MANIFEST, RELEASES, Manifest, has_own_hash
-from sag_retrieval.release.schema import SCHEMA_VERSION
+from sag_retrieval.release.schema import DATABASE, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from sag_retrieval.release.remote import RemoteReleases
@@ -109,6 +109,11 @@ class Releases:
         except OSError:
             return None
         return text if _ID.fullmatch(text) else None
+
+    def database(self) -> Path | None:
+        """The DuckDB file of the current release, if this machine has it."""
+        place = (self.folder / (self.current() or "") / DATABASE).resolve()
+        return place if place.is_file() else None
 
     def path(self, release_id: str | None = None, *, by_block: bool = False) -> Path:
         """Folder of a release; None: of the current one. `by_block` leaves vectors in a bucket for `remote.filler`.

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
@@ -700,11 +699,3 @@ def open_sandbox(
     options = options or SandboxOptions()
     connection = locked_connection(options.memory)
     return SqlSandbox(connection, tables, options, index)
-
-
-def write_database(path: Path, tables: Mapping[str, pa.Table]) -> None:
-    """Write tables to a new DuckDB file, for other programs."""
-    with duckdb.connect(str(path), config={"memory_limit": "1GB"}) as connection:
-        for name, rows in tables.items():
-            connection.from_arrow(rows).create(name)
-        connection.execute("CHECKPOINT")

@@ -226,3 +226,27 @@ ROW_FILES: Final = tuple(name for name, table in REGISTRY.items() if table.is_st
 """Tables whose rows lie in a file."""
 QUERYABLE: Final = frozenset(name for name, table in REGISTRY.items() if table.is_queryable)
 """Tables that SQL may read."""
+DATABASE: Final = "release.duckdb"
+"""File of a release with views of its tables, for DuckDB."""
+OPEN_TABLES: Final = "tables/"
+"""Folder of a release with the rows of each layer as Parquet."""
+VIEWS: Final = {
+    "documents": "documents, as converted to text",
+    "sections": "parts of documents below a heading",
+    "summaries": "summaries of documents (`section_id` is null) and of sections, chosen or written when ingesting",
+    "chunks": "passages, of documents cut between sentences",
+    "events": "atomic statements, read from chunks",
+    "keys": "typed names, numbers and dates, aligned over all documents, with counts of what carries them",
+    "event_keys": "keys of events",
+    "chunk_keys": "keys of chunks",
+    "key_aliases": "other names of keys, from the alignment",
+    "triples": "relations, read from events",
+    "calls": "what language models were asked, and what it cost",
+    "communities": "groups of events by theme, made after publishing; empty before",
+    "community_members": "events of communities, with how typical each is",
+    "idf": "keys and how rare they are: ln(events / event_count), never negative",
+    "event_key_weights": "keys of events, each with its idf",
+    "tying_keys": "keys that tie events in reports: no titles, flags, years, months, nor what most events carry",
+    "tie_statistics": "mean and deviation of the shared weight of tying keys over all pairs of events",
+}
+"""Views of that file and what they show."""

@@ -61,7 +61,7 @@ def test_commands_on_a_full_or_a_read_only_disk_say_what_to_do_and_searches_go_o
     assert sag(disk, "ingest", "inbox").returncode == 0
     leave(disk, 0)
 
-    for command in ("report", "sources forget inbox", "export duckdb --out disk/x.duckdb"):
+    for command in ("report", "sources forget inbox", "export kg --out disk/x.json"):
         refused = sag(disk, *command.split())
         assert (refused.returncode, refused.stdout) == (1, ""), command
         assert NEXT in refused.stderr, command

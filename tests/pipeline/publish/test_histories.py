@@ -14,6 +14,7 @@ from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.schema import TABLES
 from tests.pipeline.publish.histories import NAMES, VALUES, Home, Made
 from tests.pipeline.publish.verbs import QUESTIONS, every_verb
+from tests.support.sql_tables import open_tables, plain_rows, rows_of_views
 
 FIRST = {"first.md": Made((((0, 4, 10), (7, 9)), ((1,),)), 1), "last.md": Made((((3, 5),),), 2)}
 
@@ -78,6 +79,8 @@ def same_releases(mine, theirs):
         if name != "calls":
             asked = f"SELECT count(*) AS n FROM {name}"
             assert mine.sql(asked).to_pandas()["n"].tolist() == [other.num_rows]
+    with open_tables(mine.path) as tables:
+        assert rows_of_views(tables) == plain_rows(theirs.index.rows)
     same_arrays(mine.index.arrays, theirs.index.arrays)
     same_words(mine.index.arrays, theirs.index.arrays)
     weighed = [release_weights(each.index)(["lumen", "海鹭", "neverseen"]) for each in (mine, theirs)]

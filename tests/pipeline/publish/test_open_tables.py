@@ -1,0 +1,156 @@
+"""A release's tables opened by DuckDB, pandas and polars alone, and formulas in SQL that are those of the engine."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import duckdb
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from sag_retrieval.clusters.events import event_table
+from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.clusters.similarity import Fusion, Sharing, key_idf, tying
+from sag_retrieval.release.manifest import Manifest
+from sag_retrieval.release.reader import verify_release
+from sag_retrieval.release.schema import TABLES, VIEWS
+from tests.pipeline.publish.histories import Home, Made
+from tests.pipeline.publish.test_histories import FIRST, long
+from tests.support.sql_tables import open_tables, plain_rows, rows_of_views
+
+ALONE = """
+import json, sys, duckdb
+folder, *names = sys.argv[1:]
+with duckdb.connect(f"{folder}/release.duckdb", read_only=True, config={"file_search_path": folder}) as tables:
+    print(json.dumps({name: tables.sql(f"FROM {name} ORDER BY ALL").fetchall() for name in names}))
+assert not any(name.startswith("sag") for name in sys.modules)
+"""
+CHANGES = ({"海.md": long(3)}, {"b.md": long(5), "first.md": Made((((4, 2),),), 4)}, {"last.md": None})
+
+
+def home_in_layers(folder):
+    """A home whose release has layers, after changes and a removal."""
+    made = Home(folder, is_dense=True)
+    made.put(FIRST)
+    assert not made.publish().faults
+    for change in CHANGES:
+        made.put({name: one for name, one in change.items() if one})
+        made.remove([name for name, one in change.items() if not one])
+        assert not made.publish().faults
+    return made
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return home_in_layers(tmp_path_factory.mktemp("tables") / "home")
+
+
+def read_alone(folder, cwd):
+    command = [sys.executable, "-I", "-c", ALONE, str(folder), *TABLES]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, cwd=cwd).stdout)
+    return {name: [tuple(row) for row in rows] for name, rows in found.items()}
+
+
+def test_a_moved_release_gives_duckdb_alone_the_rows_of_the_public_face_whole_and_in_layers(home, tmp_path):
+    with home.opened() as release:
+        assert len(release.manifest.layer_counts) > 1
+        wanted = plain_rows(release.index.rows)
+        shutil.copytree(release.path, tmp_path / "moved")
+    home.whole(tmp_path / "whole")
+
+    assert read_alone(tmp_path / "moved", "/") == wanted
+    assert read_alone(tmp_path / "whole", "/") == wanted
+
+
+def test_the_file_is_read_in_its_folder_while_the_next_release_is_published(tmp_path, monkeypatch):
+    home = home_in_layers(tmp_path / "with, a comma [0]" / "home")
+    with home.opened() as release:
+        monkeypatch.chdir(release.path)
+        wanted = plain_rows(release.index.rows)
+    with duckdb.connect("release.duckdb", read_only=True) as tables:
+        home.put({"n.md": long(8)})
+        assert not home.publish().faults
+        assert rows_of_views(tables) == wanted
+    with home.opened() as release, duckdb.connect(release.path / "release.duckdb", read_only=True) as tables:
+        monkeypatch.chdir(release.path)
+        assert "n.md" in {row[0] for row in tables.sql("FROM documents").fetchall()}
+        assert verify_release(release.path) == []
+
+
+def test_the_views_of_a_later_layer_are_those_before_by_a_link_and_damage_is_found(home, tmp_path):
+    folders = sorted((home.folder / "releases").glob("r*"), key=lambda path: len(Manifest.read(path).layer_counts))
+    assert folders[-1].joinpath("release.duckdb").stat().st_nlink > 1
+    copied = shutil.copytree(folders[-1], tmp_path / folders[-1].name)
+    bytes_ = bytearray(copied.joinpath("release.duckdb").read_bytes())
+    bytes_[20_000] ^= 1
+    copied.joinpath("release.duckdb").write_bytes(bytes_)
+
+    assert [fault.file for fault in verify_release(copied)] == ["release.duckdb"]
+
+
+def test_parquet_files_of_one_layer_are_the_tables(home, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    home.whole(tmp_path / "whole")
+    with home.opened(tmp_path / "whole") as release:
+        read = pandas.read_parquet(release.paths["parquet"] / "events")
+        assert read["event_id"].tolist() == release.table("events")["event_id"].tolist()
+        polars = pytest.importorskip("polars")
+        assert polars.read_parquet(release.paths["parquet"] / "keys/*.parquet").height == release.tables["keys"]
+
+
+def test_every_view_and_every_column_of_a_table_says_what_it_holds(home):
+    with home.opened() as release, open_tables(release.path) as tables:
+        views = dict(tables.sql("SELECT view_name, comment FROM duckdb_views() WHERE NOT internal").fetchall())
+        silent = tables.sql("SELECT table_name, column_name FROM duckdb_columns() WHERE comment IS NULL").fetchall()
+    assert views == VIEWS
+    assert [(table, column) for table, column in silent if table in TABLES] == []
+
+
+def test_idf_weights_and_neighbours_are_those_of_the_engine(home):
+    with home.opened() as release, open_tables(release.path) as tables:
+        keys, arrays = release.table("keys").set_index("key_id"), release.index.arrays
+        found = dict(tables.sql("SELECT key_id, idf FROM idf").fetchall())
+        assert found == pytest.approx(keys["idf"].to_dict(), abs=1e-6)
+        weights = tables.sql("SELECT key_id, any_value(weight) FROM event_key_weights GROUP BY 1").fetchall()
+        assert dict(weights) == pytest.approx({key: found[key] for key, _ in weights}, abs=1e-6)
+
+        incidence = arrays.event_keys.links
+        weight = keys["idf"].to_numpy()[: incidence.shape[1]]
+        events, ids = release.table("events")["event_id"].tolist(), keys.index.tolist()
+        together = (incidence.T @ incidence).toarray()
+        shared = (incidence * weight @ incidence.T).toarray()
+        for row in range(0, incidence.shape[1], 5):
+            near = tables.execute("SELECT key_id, events FROM neighbours_of_key(?)", [ids[row]]).fetchall()
+            wanted = {ids[n]: together[row, n] for n in np.flatnonzero(together[row]) if n != row}
+            assert dict(near) == wanted
+        for row in range(0, len(events), 7):
+            near = tables.execute("SELECT event_id, weight FROM neighbours_of_event(?)", [events[row]]).fetchall()
+            carried = incidence[[row]] @ incidence.T
+            wanted = {events[n]: shared[row, n] for n in carried.indices if n != row}
+            assert dict(near) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_ties_of_two_events_are_those_of_the_engine(home):
+    options = ClusterOptions()
+    with home.opened() as release, open_tables(release.path) as tables:
+        events = event_table(release.index)
+        incidence = events.incidence(options.key_types, options.without_key_types)
+        can_tie = tying(events.keys.values, incidence.sum(axis=0), len(events), options)
+        chosen = csr_array(incidence * can_tie)
+        chosen.eliminate_zeros()
+        fusion = Fusion.of(chosen, key_idf(chosen), events.vectors, options.alpha)
+        ((mean, deviation),) = tables.sql("FROM tie_statistics").fetchall()
+        assert (mean, deviation) == pytest.approx((fusion.normal.mean, fusion.normal.deviation), abs=1e-6)
+        assert deviation > 0
+        left, right = np.triu_indices(len(events), 1)
+        left, right = left[::11].astype(np.int32), right[::11].astype(np.int32)
+        shared = Sharing.of(chosen, fusion.idf)(left, right)
+        assert shared.any()
+        fused = fusion.fuse(shared, left, right)
+        cosine = np.einsum("ij,ij->i", events.vectors[left], events.vectors[right])
+        for one, other, *wanted, near in zip(left, right, shared, fused, cosine, strict=True):
+            asked = [events.event_ids[one], events.event_ids[other], float(near)]
+            found = tables.execute("SELECT shared, weight FROM tie(?, ?, ?)", asked).fetchone()
+            assert found == pytest.approx(tuple(wanted), abs=1e-6)

@@ -46,7 +46,7 @@ _LINE = _SAYS["line_that_dates"]
 """Lines that may date what follows: headings, short lines, and openings of messages."""
 _DIGIT = _SAYS["digit"]
 _DIGITS = _SAYS["digits_of_a_date"]
-_NUMBERED_DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)-")
+_NUMBERED_DAY = patterns("all")["numbered_day"]
 """A day in the name of a file with a number behind it: `2019-03-12-007.txt`."""
 QUOTES_BELOW = re.compile(revising("quotes_below").pattern, re.IGNORECASE | re.MULTILINE)
 """The line below which a message repeats an earlier one."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
 from sag_retrieval.core.types import Rows64
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, DAY, dates
 from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.spans import first_day, last_day, revising
@@ -46,7 +47,7 @@ _SAME: Final = 0.8
 _LEAST_TERMS: Final = 2
 """Words beside values that two statements share at least; Chinese pairs count half."""
 _OFFICE: Final = "office"
-_NOUN = re.compile(r"\s?([a-z]{3,}|[\u3400-\u9fff]{2,3})")
+_NOUN = patterns("all")["counted_noun"]
 """What is counted, behind a number."""
 _SUBJECT: Final = 3
 """Chinese characters with which two statements begin alike, where no name is known."""
@@ -56,12 +57,10 @@ _LONGEST_TOPIC: Final = 24
 _STEM: Final = 4
 """First letters by which a noun and its verb are one word: handover, handed."""
 _VALUE_TYPES: Final = frozenset({"date", "day", "quantity", "money", "percentage", "number", "title", "topic"})
-_CLOCK = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-4])[:：][0-5]\d(?![\d:])")
+_CLOCK = patterns("all")["clock"]
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
-_SPELLED = re.compile(
-    r"(?:[\d\s年月日号.,/:：%-]|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)+", re.IGNORECASE
-)
-_QUOTED = re.compile(r"\s*>")
+_SPELLED = patterns("all")["spelled_date"]
+_QUOTED = patterns("all")["quoted_line"]
 
 
 class Value(NamedTuple):

@@ -155,11 +155,11 @@ def answer_part(
     named = named_things(part, keys, hits)
     groups = [_about(group, named, part, hits) for group in groups_of(named)]
     asked, names = question or part.text, terms_of(named)
-    ranked = [
+    by_group = [
         (hit_places, own_hits, ranked_sentences(own, own_hits, group, weights, asked))
         for own, own_hits, hit_places, group in groups or [(part, list(hits), list(range(len(hits))), [])]
     ]
-    found = [(places, newest_first(asked, sentences, own, names)) for places, own, sentences in ranked]
+    found = [(places, newest_first(asked, sentences, own, names)) for places, own, sentences in by_group]
     best = max((ranked[0].score for _, ranked in found if ranked), default=0.0)
     chosen: list[Sentence] = []
     for places, ranked in sorted(found, key=lambda each: -each[1][0].score if each[1] else 0.0):

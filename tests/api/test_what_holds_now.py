@@ -30,7 +30,7 @@ FILES = {
 
 
 @pytest.fixture
-def release(home: Path, source):
+def release(home, source):
     bare_ingest([source(FILES)])
     with open_release(home) as opened:
         yield opened

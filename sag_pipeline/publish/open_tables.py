@@ -70,7 +70,7 @@ def _linked(
 ) -> pa.Table:
     """Links by id: as dictionaries of the ids, so that no id is copied."""
     row = np.repeat(np.arange(len(lists)), lists.sizes())
-    named = {
+    named: dict[str, tuple[pa.Table, Rows]] = {
         f"{owner}_id": (tables[f"{owner}s"], row),
         "key_id": (tables["keys"], lists.items),
         "document_id": (tables["documents"], document[row]),

@@ -44,8 +44,8 @@ LAYOUT: dict[str, str] = {
     "release.duckdb": "views of the tables below and formulas, for DuckDB; releases of several layers share it: "
     "[tables for other programs](python.md#tables-for-other-programs)",
     "tables/*/*.parquet": "rows of each layer, `0.parquet` those of the first; of links also the `document_id`",
-    "tables/hidden_*.parquet": "documents and keys that later layers hide, with the number of the layer",
-    "tables/*.parquet": "empty tables of communities, for the views until some are made",
+    "tables/hidden_*.parquet": "documents and keys that later layers hide, by layer",
+    "tables/comm*.parquet": "empty tables, for the views until communities are made",
     "tables/views.sql": "what `release.duckdb` was made by",
     "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and triples by number",
     "layers/*/packed.arrow": "the same of a layer of at most 50,000 chunks and events, in one compressed Arrow file",

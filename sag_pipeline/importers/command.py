@@ -103,7 +103,7 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
 @of_release
 @as_json
 def export_command(*, out: Path, release_id: str | None, is_json: bool) -> None:
-    """Write the knowledge graph of a release to a file for other programs; its tables need none (docs/tables.md).
+    """Write the knowledge graph of a release to a file for other programs; its tables need none (docs/python.md).
 
     \b
     FORMAT is

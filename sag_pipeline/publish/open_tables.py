@@ -71,7 +71,7 @@ def _linked(
     """Links by id: as dictionaries of the ids, so that no id is copied."""
     row = np.repeat(np.arange(len(lists)), lists.sizes())
     named: dict[str, tuple[pa.Table, Rows]] = {
-        f"{owner}_id": (tables[f"{owner}s"], row.astype(np.int32)),
+        f"{owner}_id": (tables[f"{owner}s"], row),
         "key_id": (tables["keys"], lists.items),
         "document_id": (tables["documents"], document[row]),
     }

@@ -25,7 +25,7 @@ from sag_retrieval.language.words import fold, is_cjk, tokens
 
 REVISIONS_VERSION: Final = "1"
 """To be raised with whatever changes which revisions are found."""
-RevisionKind = Literal["corrects", "replaces", "updates", "repeats", "contradicts"]
+RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 
 UNCONFIRMED: Final = "unconfirmed"
 """Evidence of a contradiction whose first statement is a rumour, a proposal, a quotation or of a draft."""
@@ -54,9 +54,9 @@ _SUBJECT: Final = 3
 _MOST_DISAGREE: Final = 2
 """Statements that one contradicts at most: where more differ, it is a field of a form."""
 _LONGEST_TOPIC: Final = 24
+"""Characters of it that are compared at most."""
 _STEM: Final = 4
 """First letters by which a noun and its verb are one word: handover, handed."""
-_VALUE_TYPES: Final = frozenset({"date", "day", "quantity", "money", "percentage", "number", "title", "topic"})
 _CLOCK = patterns("all")["clock"]
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
 _SPELLED = patterns("all")["spelled_date"]

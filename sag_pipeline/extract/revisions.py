@@ -35,6 +35,8 @@ _BLOCKS: Final = 8
 """Rarest words of a statement that may bring it together with others."""
 _SHARED_BLOCKS: Final = 2
 """Words or names that two statements share at least: one is shared by chance."""
+_SHARED_WORDS: Final = 0.3
+"""Share of the words of the shorter statement, values and all, below which two are not compared: this is fast."""
 _CONTAINED: Final = 0.58
 """Share of the shorter statement's weight of words that the other one has; a sentence that corrects says more."""
 _ALIKE, _ALIKE_NAMED, _ALIKE_CORRECTED, _ALIKE_UNORDERED = 0.45, 0.35, 0.25, 0.6
@@ -259,7 +261,12 @@ def find_revisions(statements: Iterable[Statement]) -> list[Revision]:
     weigh = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
     found = []
     for first, second in _pairs(rows, terms, counts).tolist():
-        made = _compare(rows[first], rows[second], weigh)
+        one, other = rows[first], rows[second]
+        is_one_place = one.document_id == other.document_id and one.said == other.said
+        least = _SHARED_WORDS * min(len(terms[first]), len(terms[second]))
+        if is_one_place or len(terms[first] & terms[second]) < least:
+            continue
+        made = _compare(one, other, weigh)
         if made:
             found.append(made)
     return sorted(_settled(found), key=lambda one: (one.earlier_event_id, one.later_event_id))

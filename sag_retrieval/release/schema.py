@@ -243,6 +243,7 @@ VIEWS: Final = {
     "chunk_keys": "keys of chunks",
     "key_aliases": "other names of keys, from the alignment",
     "triples": "relations, read from events",
+    "revisions": "statements that later ones correct, replace, update or contradict, with both values",
     "calls": "what language models were asked, and what it cost",
     "communities": "groups of events by theme, made after publishing; empty before",
     "community_members": "events of communities, with how typical each is",

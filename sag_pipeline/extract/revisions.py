@@ -25,7 +25,7 @@ from sag_retrieval.language.words import fold, is_cjk, tokens
 
 REVISIONS_VERSION: Final = "1"
 """To be raised with whatever changes which revisions are found."""
-RevisionKind = Literal["corrects", "replaces", "updates", "repeats", "contradicts"]
+RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 
 UNCONFIRMED: Final = "unconfirmed"
 """Evidence of a contradiction whose first statement is a rumour, a proposal, a quotation or of a draft."""
@@ -35,6 +35,8 @@ _BLOCKS: Final = 8
 """Rarest words of a statement that may bring it together with others."""
 _SHARED_BLOCKS: Final = 2
 """Words or names that two statements share at least: one is shared by chance."""
+_SHARED_WORDS: Final = 0.3
+"""Share of the words of the shorter statement, values and all, below which two are not compared: this is fast."""
 _CONTAINED: Final = 0.58
 """Share of the shorter statement's weight of words that the other one has; a sentence that corrects says more."""
 _ALIKE, _ALIKE_NAMED, _ALIKE_CORRECTED, _ALIKE_UNORDERED = 0.45, 0.35, 0.25, 0.6
@@ -54,9 +56,9 @@ _SUBJECT: Final = 3
 _MOST_DISAGREE: Final = 2
 """Statements that one contradicts at most: where more differ, it is a field of a form."""
 _LONGEST_TOPIC: Final = 24
+"""Characters of it that are compared at most."""
 _STEM: Final = 4
 """First letters by which a noun and its verb are one word: handover, handed."""
-_VALUE_TYPES: Final = frozenset({"date", "day", "quantity", "money", "percentage", "number", "title", "topic"})
 _CLOCK = patterns("all")["clock"]
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
 _SPELLED = patterns("all")["spelled_date"]
@@ -259,7 +261,12 @@ def find_revisions(statements: Iterable[Statement]) -> list[Revision]:
     weigh = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
     found = []
     for first, second in _pairs(rows, terms, counts).tolist():
-        made = _compare(rows[first], rows[second], weigh)
+        one, other = rows[first], rows[second]
+        is_one_place = one.document_id == other.document_id and one.said == other.said
+        least = _SHARED_WORDS * min(len(terms[first]), len(terms[second]))
+        if is_one_place or len(terms[first] & terms[second]) < least:
+            continue
+        made = _compare(one, other, weigh)
         if made:
             found.append(made)
     return sorted(_settled(found), key=lambda one: (one.earlier_event_id, one.later_event_id))

@@ -50,7 +50,7 @@ from sag_retrieval.release.mapped_arrays import (
     save_rows,
     take_rows,
 )
-from sag_retrieval.release.schema import ORDER, ROW_FILES, SCHEMA_VERSION, TABLES
+from sag_retrieval.release.schema import OF_ALL, ORDER, ROW_FILES, SCHEMA_VERSION, TABLES
 from sag_retrieval.release.tables import RowFiles
 from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, pack, write_binary_index
 from sag_retrieval.release.vectors import (
@@ -314,8 +314,6 @@ PUBLISH_VERSION: Final = "3"
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
-_OF_ALL: Final = ("calls", "revisions")
-"""Tables of which the first layer has the rows of all."""
 _OF_RELEASE: Final = ("lance/", "embedder/", "communities/", OF_LARGE)
 """Files that each release has for itself, though most are those of the one before."""
 
@@ -372,7 +370,7 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     source.embedding.save(draft / "embedder")
     _write_layer(draft, number, made, source, base)
     own = {name: rows.num_rows for name, rows in made.tables.items()}
-    shared[0] = {**shared[0], **{name: own[name] for name in _OF_ALL}}
+    shared[0] = {**shared[0], **{name: own[name] for name in OF_ALL}}
     manifest = replace(_manifest(source), layers=[*shared, own])
     contents = Contents(draft, manifest, "off")
     files = [RowFiles(contents, manifest, each) for each in range(number + 1)]
@@ -452,7 +450,7 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
         written.append(pool.submit(_write_arrays, folder / "arrays", made, is_first=not number))
         written.append(pool.submit(write_parquet, draft, number, tables, made.parts))
         for name, rows in tables.items():
-            save_rows((draft if name in _OF_ALL else folder) / "rows" / f"{name}.arrow", rows)
+            save_rows((draft if name in OF_ALL else folder) / "rows" / f"{name}.arrow", rows)
         for done in written:
             done.result()
     own = pc.index_in(tables["documents"]["document_id"], source.held.documents)

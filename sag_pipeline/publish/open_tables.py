@@ -24,7 +24,7 @@ from sag_retrieval.release.folders import link
 from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.layers import Joined
 from sag_retrieval.release.mapped_arrays import CsrLists, arrow_numbers
-from sag_retrieval.release.schema import DATABASE, OPEN_TABLES, TABLES, VIEWS
+from sag_retrieval.release.schema import DATABASE, OF_ALL, OPEN_TABLES, TABLES, VIEWS
 from sag_retrieval.release.table import no_rows
 from sag_retrieval.release.tables import RowFiles
 
@@ -41,7 +41,7 @@ _MADE_LATER: Final = {"communities": "communities", "community_events": "communi
 def write_parquet(draft: Path, number: int, tables: Mapping[str, pa.Table], parts: GraphParts) -> None:
     """Write the rows of a layer, those of links with their document; of later layers only tables that have rows."""
     for name, rows in {**tables, **_links(tables, parts)}.items():
-        is_whole = name == "calls"  # the first layer has those of all
+        is_whole = name in OF_ALL
         path = draft / OPEN_TABLES / name / f"{0 if is_whole else number}.parquet"
         if len(rows) or is_whole or not number:
             _write(path, rows)
@@ -173,7 +173,7 @@ def _text(said: str) -> str:
 def _shown(name: str, *, is_layered: bool) -> str:
     """A query of a table's rows in all layers, with the number of the layer, without those that are hidden."""
     files = f"FROM '{OPEN_TABLES}{name}/*.parquet'"
-    if not is_layered or name == "calls":
+    if not is_layered or name in OF_ALL:
         return files
     column = "key_id" if name in {"keys", "key_aliases"} else "document_id"
     numbered = f"SELECT *, parse_filename(filename, true)::INTEGER AS layer {files}"

@@ -179,7 +179,7 @@ _OURS: Final = (
             attribute=(_STRING, "the words that they share, without values"),
             earlier_value=(_STRING, "the value that the first states; empty for yes and no"),
             later_value=(_STRING, "the value that the other states"),
-            kind=(_STRING, "corrects, replaces, updates, repeats, contradicts"),
+            kind=(_STRING, "corrects, replaces, updates, contradicts"),
             evidence=(_STRING, "why: words of correction, the version in a title, or both values"),
             confidence=(_FLOAT, "how alike they are, from 0 to 1"),
             earlier_said=(_STRING, "or null: when the first was said, ISO"),
@@ -220,6 +220,8 @@ ORDER: Final = {name: table.order for name, table in REGISTRY.items()}
 """What rows are sorted by; events by the `chunk_index` of their chunk."""
 VOLATILE: Final = frozenset(name for name, table in REGISTRY.items() if table.is_volatile)
 """Tables with measured seconds: left out of a release's content hash."""
+OF_ALL: Final = ("calls", "revisions")
+"""Tables of which the first layer has the rows of all."""
 NUMBERED: Final = tuple(name for name, table in REGISTRY.items() if table.is_numbered)
 """Tables whose rows have numbers: the column `row` in SQL."""
 ROW_FILES: Final = tuple(name for name, table in REGISTRY.items() if table.is_stored)
@@ -241,6 +243,7 @@ VIEWS: Final = {
     "chunk_keys": "keys of chunks",
     "key_aliases": "other names of keys, from the alignment",
     "triples": "relations, read from events",
+    "revisions": "statements that later ones correct, replace, update or contradict, with both values",
     "calls": "what language models were asked, and what it cost",
     "communities": "groups of events by theme, made after publishing; empty before",
     "community_members": "events of communities, with how typical each is",

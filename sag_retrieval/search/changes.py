@@ -34,7 +34,7 @@ def changes_since(index: Index, day: str = "", before: Index | None = None) -> d
     """
     now = _events(index)
     known = _events(before) if before else {}
-    revised = [row for row in index.rows["revisions"].to_pylist() if row["kind"] != "repeats"]
+    revised = index.rows["revisions"].to_pylist()
     if before:
         old = {(row["earlier_event_id"], row["later_event_id"]) for row in before.rows["revisions"].to_pylist()}
         revised = [row for row in revised if (row["earlier_event_id"], row["later_event_id"]) not in old]

@@ -90,7 +90,7 @@ def _revisions_of(index: Index) -> _Revisions:
 
 
 def _read_revisions(index: Index) -> _Revisions:
-    rows = [row for row in index.rows["revisions"].to_pylist() if row["kind"] != "repeats"]
+    rows = index.rows["revisions"].to_pylist()
     by_earlier: dict[int, list[int]] = defaultdict(list)
     by_later: dict[int, list[int]] = defaultdict(list)
     if rows:

@@ -39,7 +39,7 @@ from sag_retrieval.search.lookup import (
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
-from sag_retrieval.search.revised import said_by, with_revisions
+from sag_retrieval.search.revised import changes_since, is_day, said_by, with_revisions
 from sag_retrieval.search.segments import segment_options
 
 if TYPE_CHECKING:
@@ -257,8 +257,6 @@ class Release:
             ReleaseError: If there is no such release, or one is closed or damaged.
 
         """
-        from sag_retrieval.search.changes import changes_since, is_day  # noqa: PLC0415  not needed for searching
-
         if not since or is_day(since):
             return changes_since(self.index, since or "")
         with open_release(self._settings.home, release=since) as before:

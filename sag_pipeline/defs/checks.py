@@ -24,6 +24,8 @@ _STEADY: Final = (0.7, 1.4)
 _FEW_DOCUMENTS: Final = 20
 """Below, one long document moves every ratio."""
 _MOST_ALIGNED: Final = 0.5
+_MOST_REVISED: Final = 0.25
+"""A pile that revises itself has one statement in eight revised (`benchmarks/revisions.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,9 @@ _STAYS = TableCheck(
     f"There are {_STEADY[0]:.0%} to {_STEADY[1]:.0%} as many rows per document as in the current release.",
 )
 _ALIGNED = TableCheck("few_names_are_one", f"At most {_MOST_ALIGNED:.0%} of the names were aligned with another one.")
+_REVISED = TableCheck(
+    "few_statements_are_revised", f"At most {_MOST_REVISED:.0%} of the events are revised by later ones."
+)
 _FINITE = TableCheck("weights_are_finite", "No weight of a key is negative or not finite.", blocks=True)
 _EMBEDDED = TableCheck(
     "every_text_has_a_vector", "Every document with chunks, events and keys has its vectors.", blocks=True
@@ -59,6 +64,7 @@ CHECKS: Final[Mapping[str, tuple[TableCheck, ...]]] = {
     **dict.fromkeys(("summaries", "keys"), (_DONE, _HAS_ROWS)),  # rows of a release are counted otherwise
     "event_keys": (_ALIGNED, _STAYS),
     "idf": (_FINITE,),
+    "revisions": (_REVISED,),
     "vectors": (_EMBEDDED,),
     "communities": (_DENSE,),
     "report": (_WHOLE,),
@@ -128,6 +134,14 @@ def _every_text_has_a_vector(store: Store) -> Check:
     numbers = {"documents": len(wanted), "missing": missing}
     said = f"{missing:,} of {len(wanted):,} documents have no vectors"
     return Check(_EMBEDDED.name, passed=not missing, message=said, numbers=numbers)
+
+
+def few_statements_are_revised(revised: int, events: int) -> Check:
+    """Whether more events are revised by others than a pile that revises itself has."""
+    share = _share(revised, events)
+    numbers = {"events": events, "revised": revised, "share": round(share, 4)}
+    said = f"{revised:,} of {events:,} events are revised"
+    return Check(_REVISED.name, passed=share <= _MOST_REVISED, message=said, numbers=numbers)
 
 
 def few_names_are_one(aligned: int, keys: int) -> Check:

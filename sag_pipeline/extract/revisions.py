@@ -65,7 +65,7 @@ _SPELLED = patterns("all")["spelled_date"]
 _QUOTED = patterns("all")["quoted_line"]
 
 
-class Value(NamedTuple):
+class StatedValue(NamedTuple):
     """A value that a statement states: its kind with its unit, what it is, and how it is written."""
 
     kind: str
@@ -74,7 +74,7 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Statement:
+class DatedStatement:
     """An event with what tells whether it revises another."""
 
     event_id: str
@@ -93,44 +93,46 @@ class Statement:
     """Whether it stands in a draft, or where a message repeats an earlier one."""
 
     @cached_property
-    def values(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[StatedValue, ...]:
         """Dates, amounts, times of day and bare numbers, in order; not those that number a thing (`line 3`)."""
         return tuple(each for _, _, each in self._placed)
 
     @cached_property
-    def _placed(self) -> list[tuple[int, int, Value]]:
+    def _placed(self) -> list[tuple[int, int, StatedValue]]:
         named = _without(self.content, [name for name in self.names.values() if any(map(str.isdigit, name))])
-        found: list[tuple[int, int, Value]] = []
+        found: list[tuple[int, int, StatedValue]] = []
         for each in dates(named, self.language):
             if each.key_type in {DATE, DAY}:
-                _add(found, each.start, each.end, Value(DATE, str(each.value), named[each.start : each.end]))
+                _add(found, each.start, each.end, StatedValue(DATE, str(each.value), named[each.start : each.end]))
         for amount in quantities(named, self.language):
             noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
             kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
-            _add(found, amount.start, amount.end, Value(kind, str(amount.value), named[amount.start : amount.end]))
+            _add(
+                found, amount.start, amount.end, StatedValue(kind, str(amount.value), named[amount.start : amount.end])
+            )
         for pattern, kind in ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number")):
             for one in pattern.finditer(named):
                 before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
                 if not revising("identifies_before").search(before) and not revising("identifies_behind").match(behind):
                     noun = _NOUN.match(named, one.end()) if kind == "number" else None
                     kind_of = f"number {fold(noun[1])[:_STEM]}" if noun else kind
-                    _add(found, one.start(), one.end(), Value(kind_of, fold(one[0]), one[0]))
+                    _add(found, one.start(), one.end(), StatedValue(kind_of, fold(one[0]), one[0]))
         for start, end, value in self._in_words():
             _add(found, start, end, value)
         return sorted(found)
 
-    def _in_words(self) -> Iterator[tuple[int, int, Value]]:
+    def _in_words(self) -> Iterator[tuple[int, int, StatedValue]]:
         """Where a thing is, and who holds an office: by the words around it, or by a person's name beside an office."""
         for name, kind in (("place_value", "place"), ("office_value", _OFFICE)):
             for found in revising(name).finditer(self.content):
                 group = found.lastgroup
                 if group:
-                    yield found.start(group), found.end(group), Value(kind, fold(found[group]), found[group])
+                    yield found.start(group), found.end(group), StatedValue(kind, fold(found[group]), found[group])
         if revising("office").search(self.content):
             for name in (self.names[key] for key in sorted(self.persons)):
                 start = self.content.find(name)
                 if start >= 0:
-                    yield start, start + len(name), Value(_OFFICE, fold(name), name)
+                    yield start, start + len(name), StatedValue(_OFFICE, fold(name), name)
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -242,12 +244,12 @@ def block_terms(text: str) -> frozenset[str]:
     )
 
 
-def find_revisions(statements: Iterable[Statement]) -> list[Revision]:
+def find_revisions(statements: Iterable[DatedStatement]) -> list[Revision]:
     """The revisions among statements, sorted by ids; the order of the statements does not matter.
 
     Examples:
-        >>> old = Statement("e1", "slide.md", "c1", "Orin holds a share of 31 %.", "Slide", "2025-05-20", names={})
-        >>> new = Statement("e2", "report.md", "c2", "Orin holds a share of 27 %.", "Report", "2025-06-03", names={})
+        >>> old = DatedStatement("e1", "slide.md", "c1", "Orin holds a share of 31 %.", "Slide", "2025-05-20", names={})
+        >>> new = DatedStatement("e2", "report.md", "c2", "Orin holds a share of 27 %.", "Report", "2025-06-03", names={})
         >>> [(one.kind, one.earlier_value, one.later_value) for one in find_revisions([new, old])]
         [('updates', '31 %', '27 %')]
 
@@ -272,7 +274,7 @@ def find_revisions(statements: Iterable[Statement]) -> list[Revision]:
     return sorted(_settled(found), key=lambda one: (one.earlier_event_id, one.later_event_id))
 
 
-def _pairs(rows: Sequence[Statement], terms: Sequence[frozenset[str]], counts: Counter[str]) -> Rows64:
+def _pairs(rows: Sequence[DatedStatement], terms: Sequence[frozenset[str]], counts: Counter[str]) -> Rows64:
     """Pairs of statements that share two rare words or names, of shape (pairs, 2)."""
     blocks: dict[str, list[int]] = defaultdict(list)
     for row, own in enumerate(terms):
@@ -293,7 +295,7 @@ def _of_block(own: Rows64) -> tuple[Rows64, Rows64]:
     return own[first], own[second]
 
 
-def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Revision | None:
+def _compare(one: DatedStatement, other: DatedStatement, weigh: Mapping[str, float]) -> Revision | None:
     """The revision that two statements make, or None."""
     if one.content == other.content or one.numbers != other.numbers or (one.is_weak and other.is_weak):
         return None
@@ -317,7 +319,7 @@ def _compare(one: Statement, other: Statement, weigh: Mapping[str, float]) -> Re
     return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
 
 
-def _is_of_one_thing(earlier: Statement, later: Statement, likeness: _Likeness, *, is_ordered: bool) -> bool:
+def _is_of_one_thing(earlier: DatedStatement, later: DatedStatement, likeness: _Likeness, *, is_ordered: bool) -> bool:
     """Whether two statements are alike enough; where nothing says which was first both name what they are about."""
     is_named = any(later.has(name) for name in earlier.names.values()) or bool(
         _common_topic(earlier.topic, later.topic)
@@ -331,12 +333,12 @@ def _is_of_one_thing(earlier: Statement, later: Statement, likeness: _Likeness, 
     return likeness.alike >= _ALIKE_RELATED and _is_related(earlier, later)
 
 
-def _is_label(name: str, of: Statement) -> bool:
+def _is_label(name: str, of: DatedStatement) -> bool:
     """Whether a colon stands behind a name: it labels a field, and is not what the statement is about."""
     return of.content[of.content.find(name) + len(name) :].lstrip()[:1] in {":", "："}
 
 
-def _says_so(later: Statement) -> bool:
+def _says_so(later: DatedStatement) -> bool:
     return bool(later.corrects or later.changes)
 
 
@@ -349,7 +351,7 @@ def _likeness(one: frozenset[str], other: frozenset[str], weigh: Mapping[str, fl
     return _Likeness(contained, both / ((first + second - both) or 1.0))
 
 
-def _ordered(one: Statement, other: Statement) -> tuple[Statement, Statement] | None:
+def _ordered(one: DatedStatement, other: DatedStatement) -> tuple[DatedStatement, DatedStatement] | None:
     """Which was said first: by days, else by one that corrects a value of the other, else a draft; None: unknown."""
     if one.said and other.said:
         if last_day(one.said) < first_day(other.said):
@@ -366,7 +368,9 @@ def _ordered(one: Statement, other: Statement) -> tuple[Statement, Statement] | 
     return None
 
 
-def _changed(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple[Value, Value] | None:
+def _changed(
+    earlier: DatedStatement, later: DatedStatement, likeness: _Likeness
+) -> tuple[StatedValue, StatedValue] | None:
     """The one value that differs, as stated before and after; None where none or several do."""
     before, after = (_only(*_told(*pair)) for pair in ((earlier, later), (later, earlier)))
     if _says_so(later):
@@ -389,28 +393,28 @@ def _changed(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple
     return (before[0], after[0]) if is_allowed else None
 
 
-def _told(own: Statement, other: Statement) -> tuple[Sequence[Value], Sequence[Value]]:
+def _told(own: DatedStatement, other: DatedStatement) -> tuple[Sequence[StatedValue], Sequence[StatedValue]]:
     """The values of both, each without the day on which it was said where it has others."""
     return tuple([v for v in each.values if not _is_said(v, each)] or each.values for each in (own, other))  # type: ignore[return-value]
 
 
-def _is_said(value: Value, of: Statement) -> bool:
+def _is_said(value: StatedValue, of: DatedStatement) -> bool:
     is_day = of.said.endswith(value.value) and len(value.value) == len("03-05")
     return value.kind == DATE and bool(of.said) and (is_day or of.said.startswith(value.value))
 
 
-def _is_same(one: Value, other: Value) -> bool:
+def _is_same(one: StatedValue, other: StatedValue) -> bool:
     """Whether two values are one; a day without a year is that day of any year."""
     if one.kind == other.kind == DATE and len(min(one.value, other.value, key=len)) == len("03-05"):
         return one.value.endswith(other.value) or other.value.endswith(one.value)
     return one[:2] == other[:2]
 
 
-def _only(own: Sequence[Value], others: Sequence[Value]) -> list[Value]:
+def _only(own: Sequence[StatedValue], others: Sequence[StatedValue]) -> list[StatedValue]:
     return [each for each in own if not any(_is_same(each, other) for other in others)]
 
 
-def _not_of_time(values: Sequence[Value], of: Statement) -> list[Value]:
+def _not_of_time(values: Sequence[StatedValue], of: DatedStatement) -> list[StatedValue]:
     """Values without the day on which it was said or from which it holds: they are no attribute beside an amount."""
     kept = []
     for each in values:
@@ -421,7 +425,7 @@ def _not_of_time(values: Sequence[Value], of: Statement) -> list[Value]:
     return kept
 
 
-def _is_moved(earlier: Statement, later: Statement, before: Value, likeness: _Likeness) -> bool:
+def _is_moved(earlier: DatedStatement, later: DatedStatement, before: StatedValue, likeness: _Likeness) -> bool:
     """Whether a date was still ahead when another was named; what happened twice has two dates, and moves nothing."""
     if _says_so(later):
         return True
@@ -431,14 +435,14 @@ def _is_moved(earlier: Statement, later: Statement, before: Value, likeness: _Li
     return is_ahead and not earlier.is_past and not later.is_past
 
 
-def _is_old(value: Value, of: Statement) -> bool:
+def _is_old(value: StatedValue, of: DatedStatement) -> bool:
     """Whether words beside a value say that it holds no more."""
     start = of.content.find(value.text)
     before, behind = of.content[max(0, start - 24) : start], of.content[start + len(value.text) :][:24]
     return bool(revising("old_before").search(before) or revising("old_behind").match(behind))
 
 
-def _day_ahead(value: str, of: Statement) -> str:
+def _day_ahead(value: str, of: DatedStatement) -> str:
     """The day of a date, ISO; without a year the next one after it was said."""
     if len(value) != len("03-05") or value[2] != "-":
         return last_day(value)
@@ -447,7 +451,7 @@ def _day_ahead(value: str, of: Statement) -> str:
     return f"{year:04}-{value}"
 
 
-def _is_series(earlier: Statement, later: Statement) -> bool:
+def _is_series(earlier: DatedStatement, later: DatedStatement) -> bool:
     """Whether both tell of a period of their own, as reports of two months do."""
     if later.corrects:
         return False
@@ -460,14 +464,16 @@ def _is_series(earlier: Statement, later: Statement) -> bool:
     return (earlier.period != later.period) or (is_family and not has_version and earlier.title != later.title)
 
 
-def _denied(earlier: Statement, later: Statement, likeness: _Likeness) -> tuple[Value, Value] | None:
+def _denied(
+    earlier: DatedStatement, later: DatedStatement, likeness: _Likeness
+) -> tuple[StatedValue, StatedValue] | None:
     """A denial of what was said; None for none."""
     denied = [bool(revising("denies").search(each.content)) for each in (earlier, later)]
     is_denied = denied[0] != denied[1] and likeness.alike >= _SAME and not earlier.is_past
-    return (Value("flag", "", ""), Value("flag", "", "")) if is_denied else None
+    return (StatedValue("flag", "", ""), StatedValue("flag", "", "")) if is_denied else None
 
 
-def _is_related(one: Statement, other: Statement) -> bool:
+def _is_related(one: DatedStatement, other: DatedStatement) -> bool:
     """Whether both name or begin with one thing, and count the same or share a word besides."""
     names = [name for name in one.names.values() if other.has(name)]
     begins = "" if names else _common_topic(one.topic, other.topic)
@@ -481,7 +487,7 @@ def _is_related(one: Statement, other: Statement) -> bool:
     return bool(stems[0] & stems[1])
 
 
-def _counts(value: Value) -> bool:
+def _counts(value: StatedValue) -> bool:
     """Whether the kind of a value says what is counted."""
     return value.kind.startswith("number ") or bool(re.search(r"[\u3400-\u9fff]{2}$", value.kind))
 
@@ -498,7 +504,7 @@ def _common_topic(one: str, other: str) -> str:
     return ""
 
 
-def _is_contrast(one: Statement, other: Statement) -> bool:
+def _is_contrast(one: DatedStatement, other: DatedStatement) -> bool:
     """Whether different words stand before a word that both share: the wall insulation, the roof insulation."""
     first, second = (_before_words(each, one.terms & other.terms) for each in (one, other))
     return any(
@@ -508,7 +514,7 @@ def _is_contrast(one: Statement, other: Statement) -> bool:
     )
 
 
-def _before_words(one: Statement, shared: frozenset[str]) -> dict[str, set[str]]:
+def _before_words(one: DatedStatement, shared: frozenset[str]) -> dict[str, set[str]]:
     """For each noun-like word the words right before it; of Chinese the pair before a pair."""
     found: dict[str, set[str]] = defaultdict(set)
     if is_cjk(one.content):
@@ -527,7 +533,7 @@ def _before_words(one: Statement, shared: frozenset[str]) -> dict[str, set[str]]
     return found
 
 
-def _is_one_subject(earlier: Statement, later: Statement, values: tuple[Value, Value]) -> bool:
+def _is_one_subject(earlier: DatedStatement, later: DatedStatement, values: tuple[StatedValue, StatedValue]) -> bool:
     """Whether no name tells the two apart, but for the values; who corrects may name where the other stood."""
     own = {fold(each.text) for each in values}
     gone, new = (
@@ -538,7 +544,12 @@ def _is_one_subject(earlier: Statement, later: Statement, values: tuple[Value, V
 
 
 def _made(
-    earlier: Statement, later: Statement, values: tuple[Value, Value], likeness: _Likeness, *, is_ordered: bool
+    earlier: DatedStatement,
+    later: DatedStatement,
+    values: tuple[StatedValue, StatedValue],
+    likeness: _Likeness,
+    *,
+    is_ordered: bool,
 ) -> Revision:
     is_family = bool(earlier.family) and earlier.family == later.family and earlier.document_id != later.document_id
     kind: RevisionKind = "updates"
@@ -588,6 +599,6 @@ def _without(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def _add(found: list[tuple[int, int, Value]], start: int, end: int, value: Value) -> None:
+def _add(found: list[tuple[int, int, StatedValue]], start: int, end: int, value: StatedValue) -> None:
     if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
         found.append((start, end, value))

@@ -26,7 +26,7 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.language.spans import Span, span_of
+from sag_retrieval.language.spans import Validity, span_of
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import GraphParts, counted_keys, places_of, save_graph, write_arrays, write_names
 from sag_retrieval.release.folders import link
@@ -186,7 +186,7 @@ def _with_spans(events: pa.Table, languages: pa.ChunkedArray) -> pa.Table:
     """The same with the days from and to which each event says that it holds."""
     said = (events[name].to_pylist() for name in ("content", "said"))
     spans = [span_of(text, lang, at or "") for text, at, lang in zip(*said, languages.to_pylist(), strict=True)]
-    for place, name in enumerate(Span._fields):
+    for place, name in enumerate(Validity._fields):
         events = events.append_column(name, pa.array([span[place] or None for span in spans], pa.string()))
     return events
 

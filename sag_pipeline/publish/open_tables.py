@@ -69,7 +69,7 @@ def _linked(
     tables: Mapping[str, pa.Table], owner: str, lists: CsrLists, document: Rows, more: Mapping[str, pa.Array]
 ) -> pa.Table:
     """Links by id: as dictionaries of the ids, so that no id is copied."""
-    row = np.repeat(np.arange(len(lists)), lists.sizes())
+    row = np.repeat(np.arange(len(lists), dtype=np.int32), lists.sizes())
     named: dict[str, tuple[pa.Table, Rows]] = {
         f"{owner}_id": (tables[f"{owner}s"], row),
         "key_id": (tables["keys"], lists.items),

@@ -9,7 +9,7 @@ from sag_retrieval.language.asked import language_tables
 from sag_retrieval.language.dates import DATE, dates, with_year
 
 
-class Span(NamedTuple):
+class Validity(NamedTuple):
     """From which day and to which day something holds, both included; empty for an end that is not said."""
 
     holds_from: str = ""
@@ -42,7 +42,7 @@ def _says_span() -> re.Pattern[str]:
     )
 
 
-def span_of(text: str, language: str = "en", said: str = "") -> Span:
+def span_of(text: str, language: str = "en", said: str = "") -> Validity:
     """The days from and to which a statement says that it holds; an open end is empty.
 
     Args:
@@ -52,13 +52,13 @@ def span_of(text: str, language: str = "en", said: str = "") -> Span:
 
     Examples:
         >>> span_of("From 1 September 2025 until further notice the gate is shut.")
-        Span(holds_from='2025-09-01', holds_to='')
+        Validity(holds_from='2025-09-01', holds_to='')
         >>> span_of("自2025年9月1日起施行。"), span_of("Applications by 15 October 2025.").holds_to
-        (Span(holds_from='2025-09-01', holds_to=''), '2025-10-15')
+        (Validity(holds_from='2025-09-01', holds_to=''), '2025-10-15')
 
     """
     if not _says_span().search(text):
-        return Span()
+        return Validity()
     begins, ends, last = "", "", -1
     for start, end, value in _dates_of(text, language, said):
         before, behind = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
@@ -70,7 +70,7 @@ def span_of(text: str, language: str = "en", said: str = "") -> Span:
             ends = ends or last_day(value)
     if not begins and revising("is_open").search(text):
         begins = first_day(said) if said else ""
-    return Span(begins, "" if begins and ends and ends < begins else ends)
+    return Validity(begins, "" if begins and ends and ends < begins else ends)
 
 
 def _dates_of(text: str, language: str, said: str) -> list[tuple[int, int, str]]:

@@ -93,7 +93,7 @@ def test_a_run_of_a_command_fails_at_once_when_the_model_is_out_of_reach(unreach
 
 
 def test_assets_that_write_to_the_home_share_a_pool_with_one_place():
-    writing = {*STORED, "event_keys", "idf", "vectors", "release", "storage"}
+    writing = {*STORED, "event_keys", "idf", "revisions", "vectors", "release", "storage"}
     pools = {
         key.to_user_string(): asset.op.pool
         for asset in defs.assets or []

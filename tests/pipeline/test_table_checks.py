@@ -14,6 +14,7 @@ from sag_pipeline.defs.checks import (
     communities_are_dense,
     disk_has_room,
     few_names_are_one,
+    few_statements_are_revised,
     file_has_every_triple,
     report_is_whole,
     weights_are_finite,
@@ -132,6 +133,8 @@ def test_a_table_of_nothing_passes(tmp_path):
     [
         (few_names_are_one(5, 10), True),
         (few_names_are_one(6, 10), False),
+        (few_statements_are_revised(25, 100), True),
+        (few_statements_are_revised(26, 100), False),
         (weights_are_finite(np.array([0.0, 1.5])), True),
         (weights_are_finite(np.array([0.0, np.inf])), False),
         (weights_are_finite(np.array([-0.1])), False),

@@ -68,6 +68,7 @@ def test_the_files_of_a_release_are_those_of_the_page(demo_home):
         "themes/",
         "lance/",
         "layers/",
+        "tables/hidden_",
         "checksums/",
         "arrays/vectors/*.runs",
         "arrays/vectors/*.signs",

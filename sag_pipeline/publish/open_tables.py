@@ -69,14 +69,16 @@ def _linked(
     tables: Mapping[str, pa.Table], owner: str, lists: CsrLists, document: Rows, more: Mapping[str, pa.Array]
 ) -> pa.Table:
     """Links by id: as dictionaries of the ids, so that no id is copied."""
-    row = np.repeat(np.arange(len(lists)), lists.sizes())
+    row = np.repeat(np.arange(len(lists), dtype=np.int32), lists.sizes())
     named: dict[str, tuple[pa.Table, Rows]] = {
         f"{owner}_id": (tables[f"{owner}s"], row),
         "key_id": (tables["keys"], lists.items),
         "document_id": (tables["documents"], document[row]),
     }
     ids = {
-        name: pa.DictionaryArray.from_arrays(arrow_numbers(rows.astype(np.int32)), table[name].combine_chunks())
+        name: pa.DictionaryArray.from_arrays(
+            arrow_numbers(rows.astype(np.int32, copy=False)), table[name].combine_chunks()
+        )
         for name, (table, rows) in named.items()
     }
     return pa.table({**ids, **more})

@@ -23,7 +23,7 @@ BOUNDS = {
     "benchmarks, files": 26,
     "benchmarks, lines": 5_650,
     "decision records": 40,
-    "decision records, words": 6_060,
+    "decision records, words": 6_120,
     "decision records, words of the longest": 200,
     "pages of docs": 25,
     "pages of docs, words": 36_930,

@@ -51,7 +51,7 @@ def _write(path: Path, rows: pa.Table) -> None:
     """Write a file, in place of a linked one if there is one."""
     path.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, path, compression="zstd", compression_level=_LEVEL, store_schema=False)
+    pq.write_table(rows, path, compression="zstd", compression_level=_LEVEL, store_schema=False, write_statistics=False)
 
 
 def _links(tables: Mapping[str, pa.Table], parts: GraphParts) -> dict[str, pa.Table]:
@@ -76,7 +76,9 @@ def _linked(
         "document_id": (tables["documents"], document[row]),
     }
     ids = {
-        name: pa.DictionaryArray.from_arrays(arrow_numbers(rows.astype(np.int32)), table[name].combine_chunks())
+        name: pa.DictionaryArray.from_arrays(
+            arrow_numbers(rows.astype(np.int32, copy=False)), table[name].combine_chunks()
+        )
         for name, (table, rows) in named.items()
     }
     return pa.table({**ids, **more})

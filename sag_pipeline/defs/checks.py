@@ -24,6 +24,8 @@ _STEADY: Final = (0.7, 1.4)
 _FEW_DOCUMENTS: Final = 20
 """Below, one long document moves every ratio."""
 _MOST_ALIGNED: Final = 0.5
+_MOST_REVISED: Final = 0.5
+"""More of them were found by mistake, such as in forms that repeat one field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ _STAYS = TableCheck(
     f"There are {_STEADY[0]:.0%} to {_STEADY[1]:.0%} as many rows per document as in the current release.",
 )
 _ALIGNED = TableCheck("few_names_are_one", f"At most {_MOST_ALIGNED:.0%} of the names were aligned with another one.")
+_FEW_REVISED = TableCheck("few_statements_are_revised", f"At most {_MOST_REVISED:.0%} as many revisions as events.")
 _FINITE = TableCheck("weights_are_finite", "No weight of a key is negative or not finite.", blocks=True)
 _EMBEDDED = TableCheck(
     "every_text_has_a_vector", "Every document with chunks, events and keys has its vectors.", blocks=True
@@ -59,6 +62,7 @@ CHECKS: Final[Mapping[str, tuple[TableCheck, ...]]] = {
     **dict.fromkeys(("summaries", "keys"), (_DONE, _HAS_ROWS)),  # rows of a release are counted otherwise
     "event_keys": (_ALIGNED, _STAYS),
     "idf": (_FINITE,),
+    "revisions": (_FEW_REVISED,),
     "vectors": (_EMBEDDED,),
     "communities": (_DENSE,),
     "report": (_WHOLE,),
@@ -128,6 +132,14 @@ def _every_text_has_a_vector(store: Store) -> Check:
     numbers = {"documents": len(wanted), "missing": missing}
     said = f"{missing:,} of {len(wanted):,} documents have no vectors"
     return Check(_EMBEDDED.name, passed=not missing, message=said, numbers=numbers)
+
+
+def few_statements_are_revised(revisions: int, events: int) -> Check:
+    """Revisions are few beside events."""
+    share = revisions / events if events else 0.0
+    message = f"{revisions:,} revisions of {events:,} events"
+    numbers = {"revisions": revisions, "share": share}
+    return Check(_FEW_REVISED.name, passed=share <= _MOST_REVISED, message=message, numbers=numbers)
 
 
 def few_names_are_one(aligned: int, keys: int) -> Check:

@@ -9,7 +9,7 @@ import dagster as dg
 import numpy as np
 import pyarrow.compute as pc
 
-from sag_pipeline.defs.checks import few_names_are_one, rows_are_steady, weights_are_finite
+from sag_pipeline.defs.checks import few_names_are_one, few_statements_are_revised, rows_are_steady, weights_are_finite
 from sag_pipeline.defs.corpus_assets import corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result, kept_check
 from sag_pipeline.defs.resources import PipelineResource, bars, now, place_of, progress_of, result_of
@@ -107,6 +107,7 @@ def revisions(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[ty
         if is_new := not store.is_current_whole(REVISIONS, state):
             store.commit_whole(REVISIONS, make_revisions(store), state)
         rows, place = whole_table(store, REVISIONS), place_of(store.home, REVISIONS)
+        check = few_statements_are_revised(len(rows), store.ledger.row_count("events"))
     kinds = {str(each["values"]): int(each["counts"]) for each in pc.value_counts(rows["kind"]).to_pylist()}
     return dg.MaterializeResult(
         metadata={
@@ -117,6 +118,7 @@ def revisions(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[ty
             "seconds": round(time.perf_counter() - started, 3),
         },
         data_version=dg.DataVersion(state),
+        check_results=[check_result(check)],
     )
 
 

@@ -13,8 +13,8 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 65_960,
-    "lines of code": 38_600,
+    "lines of both packages": 65_990,
+    "lines of code": 38_620,
     "lines of hand rules for language": 4_125,
     "regular expressions outside language/": 117,
     "modules": 348,

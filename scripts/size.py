@@ -13,21 +13,21 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 65_990,
-    "lines of code": 38_620,
-    "lines of hand rules for language": 4_125,
-    "regular expressions outside language/": 117,
-    "modules": 348,
+    "lines of both packages": 65_971,
+    "lines of code": 38_611,
+    "lines of hand rules for language": 3_530,
+    "regular expressions outside language/": 114,
+    "modules": 347,
     "modules with one importer in the same folder": 33,
     "options": 150,
     "benchmarks, files": 26,
-    "benchmarks, lines": 5_650,
+    "benchmarks, lines": 5_648,
     "decision records": 40,
-    "decision records, words": 6_120,
+    "decision records, words": 6_117,
     "decision records, words of the longest": 200,
     "pages of docs": 25,
-    "pages of docs, words": 36_930,
-    "lines of tests": 45_500,
+    "pages of docs, words": 36_921,
+    "lines of tests": 45_493,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

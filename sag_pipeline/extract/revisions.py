@@ -59,13 +59,16 @@ _LONGEST_TOPIC: Final = 24
 """Characters of it that are compared at most."""
 _STEM: Final = 4
 """First letters by which a noun and its verb are one word: handover, handed."""
+_DIGITS = patterns("all")["digits"]
+_PAIR_AT_END = patterns("all")["ends_in_han_pair"]
+_WORD_OR_SIGN = patterns("all")["word_or_sign"]
 _CLOCK = patterns("all")["clock"]
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
 _SPELLED = patterns("all")["spelled_date"]
 _QUOTED = patterns("all")["quoted_line"]
 
 
-class StatedValue(NamedTuple):
+class Stated(NamedTuple):
     """A value that a statement states: its kind with its unit, what it is, and how it is written."""
 
     kind: str
@@ -74,7 +77,7 @@ class StatedValue(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DatedStatement:
+class Claim:
     """An event with what tells whether it revises another."""
 
     event_id: str
@@ -93,46 +96,44 @@ class DatedStatement:
     """Whether it stands in a draft, or where a message repeats an earlier one."""
 
     @cached_property
-    def values(self) -> tuple[StatedValue, ...]:
+    def values(self) -> tuple[Stated, ...]:
         """Dates, amounts, times of day and bare numbers, in order; not those that number a thing (`line 3`)."""
         return tuple(each for _, _, each in self._placed)
 
     @cached_property
-    def _placed(self) -> list[tuple[int, int, StatedValue]]:
+    def _placed(self) -> list[tuple[int, int, Stated]]:
         named = _without(self.content, [name for name in self.names.values() if any(map(str.isdigit, name))])
-        found: list[tuple[int, int, StatedValue]] = []
+        found: list[tuple[int, int, Stated]] = []
         for each in dates(named, self.language):
             if each.key_type in {DATE, DAY}:
-                _add(found, each.start, each.end, StatedValue(DATE, str(each.value), named[each.start : each.end]))
+                _add(found, each.start, each.end, Stated(DATE, str(each.value), named[each.start : each.end]))
         for amount in quantities(named, self.language):
             noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
             kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
-            _add(
-                found, amount.start, amount.end, StatedValue(kind, str(amount.value), named[amount.start : amount.end])
-            )
+            _add(found, amount.start, amount.end, Stated(kind, str(amount.value), named[amount.start : amount.end]))
         for pattern, kind in ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number")):
             for one in pattern.finditer(named):
                 before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
                 if not revising("identifies_before").search(before) and not revising("identifies_behind").match(behind):
                     noun = _NOUN.match(named, one.end()) if kind == "number" else None
                     kind_of = f"number {fold(noun[1])[:_STEM]}" if noun else kind
-                    _add(found, one.start(), one.end(), StatedValue(kind_of, fold(one[0]), one[0]))
+                    _add(found, one.start(), one.end(), Stated(kind_of, fold(one[0]), one[0]))
         for start, end, value in self._in_words():
             _add(found, start, end, value)
         return sorted(found)
 
-    def _in_words(self) -> Iterator[tuple[int, int, StatedValue]]:
+    def _in_words(self) -> Iterator[tuple[int, int, Stated]]:
         """Where a thing is, and who holds an office: by the words around it, or by a person's name beside an office."""
         for name, kind in (("place_value", "place"), ("office_value", _OFFICE)):
             for found in revising(name).finditer(self.content):
                 group = found.lastgroup
                 if group:
-                    yield found.start(group), found.end(group), StatedValue(kind, fold(found[group]), found[group])
+                    yield found.start(group), found.end(group), Stated(kind, fold(found[group]), found[group])
         if revising("office").search(self.content):
             for name in (self.names[key] for key in sorted(self.persons)):
                 start = self.content.find(name)
                 if start >= 0:
-                    yield start, start + len(name), StatedValue(_OFFICE, fold(name), name)
+                    yield start, start + len(name), Stated(_OFFICE, fold(name), name)
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -155,7 +156,7 @@ class DatedStatement:
         text = self.content
         for _, _, each in self._placed:
             text = text.replace(each.text, " ", 1)
-        return frozenset(re.findall(r"\d+", text))
+        return frozenset(_DIGITS.findall(text))
 
     @cached_property
     def corrects(self) -> str:
@@ -244,12 +245,12 @@ def block_terms(text: str) -> frozenset[str]:
     )
 
 
-def find_revisions(statements: Iterable[DatedStatement]) -> list[Revision]:
+def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
     """The revisions among statements, sorted by ids; the order of the statements does not matter.
 
     Examples:
-        >>> old = DatedStatement("e1", "slide.md", "c1", "Orin holds a share of 31 %.", "Slide", "2025-05-20", names={})
-        >>> new = DatedStatement("e2", "report.md", "c2", "Orin holds a share of 27 %.", "Report", "2025-06-03", names={})
+        >>> old = Claim("e1", "slide.md", "c1", "Orin holds a share of 31 %.", "Slide", "2025-05-20", names={})
+        >>> new = Claim("e2", "report.md", "c2", "Orin holds a share of 27 %.", "Report", "2025-06-03", names={})
         >>> [(one.kind, one.earlier_value, one.later_value) for one in find_revisions([new, old])]
         [('updates', '31 %', '27 %')]
 
@@ -274,7 +275,7 @@ def find_revisions(statements: Iterable[DatedStatement]) -> list[Revision]:
     return sorted(_settled(found), key=lambda one: (one.earlier_event_id, one.later_event_id))
 
 
-def _pairs(rows: Sequence[DatedStatement], terms: Sequence[frozenset[str]], counts: Counter[str]) -> Rows64:
+def _pairs(rows: Sequence[Claim], terms: Sequence[frozenset[str]], counts: Counter[str]) -> Rows64:
     """Pairs of statements that share two rare words or names, of shape (pairs, 2)."""
     blocks: dict[str, list[int]] = defaultdict(list)
     for row, own in enumerate(terms):
@@ -295,7 +296,7 @@ def _of_block(own: Rows64) -> tuple[Rows64, Rows64]:
     return own[first], own[second]
 
 
-def _compare(one: DatedStatement, other: DatedStatement, weigh: Mapping[str, float]) -> Revision | None:
+def _compare(one: Claim, other: Claim, weigh: Mapping[str, float]) -> Revision | None:
     """The revision that two statements make, or None."""
     if one.content == other.content or one.numbers != other.numbers or (one.is_weak and other.is_weak):
         return None
@@ -319,7 +320,7 @@ def _compare(one: DatedStatement, other: DatedStatement, weigh: Mapping[str, flo
     return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
 
 
-def _is_of_one_thing(earlier: DatedStatement, later: DatedStatement, likeness: _Likeness, *, is_ordered: bool) -> bool:
+def _is_of_one_thing(earlier: Claim, later: Claim, likeness: _Likeness, *, is_ordered: bool) -> bool:
     """Whether two statements are alike enough; where nothing says which was first both name what they are about."""
     is_named = any(later.has(name) for name in earlier.names.values()) or bool(
         _common_topic(earlier.topic, later.topic)
@@ -333,12 +334,12 @@ def _is_of_one_thing(earlier: DatedStatement, later: DatedStatement, likeness: _
     return likeness.alike >= _ALIKE_RELATED and _is_related(earlier, later)
 
 
-def _is_label(name: str, of: DatedStatement) -> bool:
+def _is_label(name: str, of: Claim) -> bool:
     """Whether a colon stands behind a name: it labels a field, and is not what the statement is about."""
     return of.content[of.content.find(name) + len(name) :].lstrip()[:1] in {":", "："}
 
 
-def _says_so(later: DatedStatement) -> bool:
+def _says_so(later: Claim) -> bool:
     return bool(later.corrects or later.changes)
 
 
@@ -351,7 +352,7 @@ def _likeness(one: frozenset[str], other: frozenset[str], weigh: Mapping[str, fl
     return _Likeness(contained, both / ((first + second - both) or 1.0))
 
 
-def _ordered(one: DatedStatement, other: DatedStatement) -> tuple[DatedStatement, DatedStatement] | None:
+def _ordered(one: Claim, other: Claim) -> tuple[Claim, Claim] | None:
     """Which was said first: by days, else by one that corrects a value of the other, else a draft; None: unknown."""
     if one.said and other.said:
         if last_day(one.said) < first_day(other.said):
@@ -368,9 +369,7 @@ def _ordered(one: DatedStatement, other: DatedStatement) -> tuple[DatedStatement
     return None
 
 
-def _changed(
-    earlier: DatedStatement, later: DatedStatement, likeness: _Likeness
-) -> tuple[StatedValue, StatedValue] | None:
+def _changed(earlier: Claim, later: Claim, likeness: _Likeness) -> tuple[Stated, Stated] | None:
     """The one value that differs, as stated before and after; None where none or several do."""
     before, after = (_only(*_told(*pair)) for pair in ((earlier, later), (later, earlier)))
     if _says_so(later):
@@ -393,28 +392,28 @@ def _changed(
     return (before[0], after[0]) if is_allowed else None
 
 
-def _told(own: DatedStatement, other: DatedStatement) -> tuple[Sequence[StatedValue], Sequence[StatedValue]]:
+def _told(own: Claim, other: Claim) -> tuple[Sequence[Stated], Sequence[Stated]]:
     """The values of both, each without the day on which it was said where it has others."""
     return tuple([v for v in each.values if not _is_said(v, each)] or each.values for each in (own, other))  # type: ignore[return-value]
 
 
-def _is_said(value: StatedValue, of: DatedStatement) -> bool:
+def _is_said(value: Stated, of: Claim) -> bool:
     is_day = of.said.endswith(value.value) and len(value.value) == len("03-05")
     return value.kind == DATE and bool(of.said) and (is_day or of.said.startswith(value.value))
 
 
-def _is_same(one: StatedValue, other: StatedValue) -> bool:
+def _is_same(one: Stated, other: Stated) -> bool:
     """Whether two values are one; a day without a year is that day of any year."""
     if one.kind == other.kind == DATE and len(min(one.value, other.value, key=len)) == len("03-05"):
         return one.value.endswith(other.value) or other.value.endswith(one.value)
     return one[:2] == other[:2]
 
 
-def _only(own: Sequence[StatedValue], others: Sequence[StatedValue]) -> list[StatedValue]:
+def _only(own: Sequence[Stated], others: Sequence[Stated]) -> list[Stated]:
     return [each for each in own if not any(_is_same(each, other) for other in others)]
 
 
-def _not_of_time(values: Sequence[StatedValue], of: DatedStatement) -> list[StatedValue]:
+def _not_of_time(values: Sequence[Stated], of: Claim) -> list[Stated]:
     """Values without the day on which it was said or from which it holds: they are no attribute beside an amount."""
     kept = []
     for each in values:
@@ -425,7 +424,7 @@ def _not_of_time(values: Sequence[StatedValue], of: DatedStatement) -> list[Stat
     return kept
 
 
-def _is_moved(earlier: DatedStatement, later: DatedStatement, before: StatedValue, likeness: _Likeness) -> bool:
+def _is_moved(earlier: Claim, later: Claim, before: Stated, likeness: _Likeness) -> bool:
     """Whether a date was still ahead when another was named; what happened twice has two dates, and moves nothing."""
     if _says_so(later):
         return True
@@ -435,14 +434,14 @@ def _is_moved(earlier: DatedStatement, later: DatedStatement, before: StatedValu
     return is_ahead and not earlier.is_past and not later.is_past
 
 
-def _is_old(value: StatedValue, of: DatedStatement) -> bool:
+def _is_old(value: Stated, of: Claim) -> bool:
     """Whether words beside a value say that it holds no more."""
     start = of.content.find(value.text)
     before, behind = of.content[max(0, start - 24) : start], of.content[start + len(value.text) :][:24]
     return bool(revising("old_before").search(before) or revising("old_behind").match(behind))
 
 
-def _day_ahead(value: str, of: DatedStatement) -> str:
+def _day_ahead(value: str, of: Claim) -> str:
     """The day of a date, ISO; without a year the next one after it was said."""
     if len(value) != len("03-05") or value[2] != "-":
         return last_day(value)
@@ -451,7 +450,7 @@ def _day_ahead(value: str, of: DatedStatement) -> str:
     return f"{year:04}-{value}"
 
 
-def _is_series(earlier: DatedStatement, later: DatedStatement) -> bool:
+def _is_series(earlier: Claim, later: Claim) -> bool:
     """Whether both tell of a period of their own, as reports of two months do."""
     if later.corrects:
         return False
@@ -464,16 +463,14 @@ def _is_series(earlier: DatedStatement, later: DatedStatement) -> bool:
     return (earlier.period != later.period) or (is_family and not has_version and earlier.title != later.title)
 
 
-def _denied(
-    earlier: DatedStatement, later: DatedStatement, likeness: _Likeness
-) -> tuple[StatedValue, StatedValue] | None:
+def _denied(earlier: Claim, later: Claim, likeness: _Likeness) -> tuple[Stated, Stated] | None:
     """A denial of what was said; None for none."""
     denied = [bool(revising("denies").search(each.content)) for each in (earlier, later)]
     is_denied = denied[0] != denied[1] and likeness.alike >= _SAME and not earlier.is_past
-    return (StatedValue("flag", "", ""), StatedValue("flag", "", "")) if is_denied else None
+    return (Stated("flag", "", ""), Stated("flag", "", "")) if is_denied else None
 
 
-def _is_related(one: DatedStatement, other: DatedStatement) -> bool:
+def _is_related(one: Claim, other: Claim) -> bool:
     """Whether both name or begin with one thing, and count the same or share a word besides."""
     names = [name for name in one.names.values() if other.has(name)]
     begins = "" if names else _common_topic(one.topic, other.topic)
@@ -487,9 +484,9 @@ def _is_related(one: DatedStatement, other: DatedStatement) -> bool:
     return bool(stems[0] & stems[1])
 
 
-def _counts(value: StatedValue) -> bool:
+def _counts(value: Stated) -> bool:
     """Whether the kind of a value says what is counted."""
-    return value.kind.startswith("number ") or bool(re.search(r"[\u3400-\u9fff]{2}$", value.kind))
+    return value.kind.startswith("number ") or _PAIR_AT_END.search(value.kind) is not None
 
 
 def _common_topic(one: str, other: str) -> str:
@@ -504,7 +501,7 @@ def _common_topic(one: str, other: str) -> str:
     return ""
 
 
-def _is_contrast(one: DatedStatement, other: DatedStatement) -> bool:
+def _is_contrast(one: Claim, other: Claim) -> bool:
     """Whether different words stand before a word that both share: the wall insulation, the roof insulation."""
     first, second = (_before_words(each, one.terms & other.terms) for each in (one, other))
     return any(
@@ -514,7 +511,7 @@ def _is_contrast(one: DatedStatement, other: DatedStatement) -> bool:
     )
 
 
-def _before_words(one: DatedStatement, shared: frozenset[str]) -> dict[str, set[str]]:
+def _before_words(one: Claim, shared: frozenset[str]) -> dict[str, set[str]]:
     """For each noun-like word the words right before it; of Chinese the pair before a pair."""
     found: dict[str, set[str]] = defaultdict(set)
     if is_cjk(one.content):
@@ -525,7 +522,7 @@ def _before_words(one: DatedStatement, shared: frozenset[str]) -> dict[str, set[
             if before in one.terms and here in shared and not is_inside:
                 found[here].add(before)
         return found
-    words = re.findall(r"[^\W_]+|[^\w\s]", one.content)
+    words = _WORD_OR_SIGN.findall(one.content)
     for before, here in pairwise(words):
         (first, second) = (block_terms(each) for each in (before, here))
         if first and second and first <= one.terms and not before[:1].isupper():
@@ -533,7 +530,7 @@ def _before_words(one: DatedStatement, shared: frozenset[str]) -> dict[str, set[
     return found
 
 
-def _is_one_subject(earlier: DatedStatement, later: DatedStatement, values: tuple[StatedValue, StatedValue]) -> bool:
+def _is_one_subject(earlier: Claim, later: Claim, values: tuple[Stated, Stated]) -> bool:
     """Whether no name tells the two apart, but for the values; who corrects may name where the other stood."""
     own = {fold(each.text) for each in values}
     gone, new = (
@@ -544,9 +541,9 @@ def _is_one_subject(earlier: DatedStatement, later: DatedStatement, values: tupl
 
 
 def _made(
-    earlier: DatedStatement,
-    later: DatedStatement,
-    values: tuple[StatedValue, StatedValue],
+    earlier: Claim,
+    later: Claim,
+    values: tuple[Stated, Stated],
     likeness: _Likeness,
     *,
     is_ordered: bool,
@@ -599,6 +596,6 @@ def _without(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def _add(found: list[tuple[int, int, StatedValue]], start: int, end: int, value: StatedValue) -> None:
+def _add(found: list[tuple[int, int, Stated]], start: int, end: int, value: Stated) -> None:
     if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
         found.append((start, end, value))

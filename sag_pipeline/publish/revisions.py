@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.extract.revisions import REVISIONS_VERSION, DatedStatement, Revision, find_revisions, unsure_from
+from sag_pipeline.extract.revisions import REVISIONS_VERSION, Claim, Revision, find_revisions, unsure_from
 from sag_pipeline.publish.links import whole_table
 from sag_pipeline.store.store import Store
 from sag_retrieval.release.schema import TABLES
@@ -35,7 +35,7 @@ def revision_rows(found: list[Revision]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _statements(store: Store) -> list[DatedStatement]:
+def _statements(store: Store) -> list[Claim]:
     (names, persons), documents = _names(store), dict[str, tuple[str, int]]()
     for rows in store.scan("documents", ("document_id", "language", "text")):
         for document, language, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
@@ -47,7 +47,7 @@ def _statements(store: Store) -> list[DatedStatement]:
         ):
             language, unsure = documents.get(document, ("en", _NOT_KNOWN))
             found.append(
-                DatedStatement(
+                Claim(
                     event,
                     document,
                     chunk,

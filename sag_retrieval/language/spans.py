@@ -33,13 +33,15 @@ def revising(name: str) -> re.Pattern[str]:
     return re.compile("|".join(found), re.IGNORECASE)
 
 
+_GAPS_AND_ENDS = re.compile(r"\^\\s[+*]|\\s\*\$|[$^]")
+"""What binds the words of a span to a date beside them; without a date a gap would be read again from each space."""
+
+
 @cache
 def _says_span() -> re.Pattern[str]:
     """A word that every span has; most statements have none, and are not read for dates."""
     ends = ("begins_before", "ends_before", "begins_behind", "ends_behind", "is_open")
-    return re.compile(
-        "|".join(revising(name).pattern.replace("$", "").replace("^", "") for name in ends), re.IGNORECASE
-    )
+    return re.compile("|".join(_GAPS_AND_ENDS.sub("", revising(name).pattern) for name in ends), re.IGNORECASE)
 
 
 def span_of(text: str, language: str = "en", said: str = "") -> Validity:

@@ -9,7 +9,6 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import QueryError, shown
@@ -91,14 +90,14 @@ def _revisions_of(index: Index) -> _Revisions:
 
 
 def _read_revisions(index: Index) -> _Revisions:
-    rows = index.rows["revisions"].to_pylist()
+    table = index.rows["revisions"]
+    rows = table.to_pylist()
     by_earlier: dict[int, list[int]] = defaultdict(list)
     by_later: dict[int, list[int]] = defaultdict(list)
     if rows:
-        ids = index.rows["chunks"]["chunk_id"]
+        ids = index.rows["chunks"]["chunk_id"].combine_chunks()
         for side, listed in (("earlier", by_earlier), ("later", by_later)):
-            known = pa.array([row[f"{side}_chunk_id"] for row in rows], pa.string())
-            for number, chunk in enumerate(pc.index_in(known, ids.combine_chunks()).to_pylist()):
+            for number, chunk in enumerate(pc.index_in(table[f"{side}_chunk_id"], ids).to_pylist()):
                 if chunk is not None:
                     rows[number][f"{side}_chunk"] = chunk
                     listed[chunk].append(number)

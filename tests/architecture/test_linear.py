@@ -27,7 +27,7 @@ from tests.support.tried_rules import document, rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
-OF_LANGUAGES = {"sag_retrieval.language.data", "sag_retrieval.language.asked"}
+OF_LANGUAGES = {"sag_retrieval.language.data", "sag_retrieval.language.asked", "sag_retrieval.language.spans"}
 """Modules that make the expressions of the data of languages, which are tried as well."""
 BUILT_FROM_NAMES = {
     "sag_pipeline.extract.rules.named_values",

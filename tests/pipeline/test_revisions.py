@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.extract.revisions import DatedStatement, find_revisions, unsure_from
+from sag_pipeline.extract.revisions import Claim, find_revisions, unsure_from
 from sag_retrieval.language.words import is_cjk
 
 
-def said(content: str, day: str = "", title: str = "Notes", names: Sequence[str] = (), **more) -> DatedStatement:
+def said(content: str, day: str = "", title: str = "Notes", names: Sequence[str] = (), **more) -> Claim:
     place = f"{title} {day} {content}"
     language = "zh" if is_cjk(content) else "en"
     known = {name: name for name in names}
-    return DatedStatement(f"e{place}", f"{place}.md", f"c{place}", content, title, day, language, known, **more)
+    return Claim(f"e{place}", f"{place}.md", f"c{place}", content, title, day, language, known, **more)
 
 
-def found(*statements: DatedStatement) -> list[tuple[str, str, str]]:
+def found(*statements: Claim) -> list[tuple[str, str, str]]:
     return [(one.kind, one.earlier_value, one.later_value) for one in find_revisions(statements)]
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from sag_retrieval.cli.choices import of_release
-from sag_retrieval.cli.printing import as_json, print_json, say
+from sag_retrieval.cli.printing import as_json, complain, print_json, say
 from sag_retrieval.core.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from sag_pipeline.importers.records import GivenDocument
 
 FORMATS = ("graphrag", "openie", "events", "kg")
-EXPORTS = ("kg",)
+EXPORTS = ("kg", "duckdb")
 
 
 def given_documents(form: str, source: Path, documents: Path | None = None) -> "Iterator[GivenDocument]":
@@ -98,26 +98,29 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
 
 
 @click.command("export")
-@click.argument("form", metavar="FORMAT", type=click.Choice(EXPORTS), expose_value=False)
+@click.argument("form", metavar="FORMAT", type=click.Choice(EXPORTS))
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the file to write")
 @of_release
 @as_json
-def export_command(*, out: Path, release_id: str | None, is_json: bool) -> None:
+def export_command(*, form: str, out: Path, release_id: str | None, is_json: bool) -> None:
     """Write the knowledge graph of a release to a file for other programs; its tables need none (docs/python.md).
 
     \b
-    FORMAT is
+    FORMAT is one of
       kg      entities by type and name, relations, triples with their documents, as JSON that `sag import kg` reads
+      duckdb  a copy of every table; goes with the next version, as each release has release.duckdb
 
     As in `sag export kg --out kg_output.json`.
     """
     if not out.name:
         raise SettingsError(f"--out {str(out)!r} names no file; give a file to write")
-    from sag_pipeline.importers.exports import write_graph  # noqa: PLC0415  keeps `sag --help` fast
+    if form == "duckdb":
+        complain("`sag export duckdb` goes: each release has release.duckdb (`sag status` tells where)", kind="Warning")
+    from sag_pipeline.importers.exports import write_graph, write_tables  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval import open_release  # noqa: PLC0415
 
     with open_release(release=release_id) as release:
-        counts = write_graph(release, out)
+        counts = write_graph(release, out) if form == "kg" else write_tables(release, out)
     if is_json:
         print_json({"out": str(out)} | counts)
     else:

@@ -1,13 +1,17 @@
-"""The triples of a release as a file for other programs: kg_output.json."""
+"""A release as files for other programs: its triples as kg_output.json, its tables as a DuckDB database."""
 
 import json
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+import duckdb
 
 from sag_pipeline.extract.triples import end_key
 from sag_pipeline.importers.knowledge_graph import export_graph
 from sag_retrieval.api import Release
 from sag_retrieval.core import durable
+from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Triple
 from sag_retrieval.language.words import without_controls
 
@@ -37,3 +41,25 @@ def write_graph(release: Release, out: Path) -> dict[str, int]:
     durable.write_text(out, without_controls(json.dumps(graph, ensure_ascii=False, indent=1)) + "\n")
     counts: dict[str, int] = graph["statistics"] | {"documents": len(graph["doc_mapping"])}
     return counts
+
+
+def write_tables(release: Release, out: Path) -> dict[str, int]:
+    """Write every table of a release to a new DuckDB file, whole or not at all; goes with the next version.
+
+    Raises:
+        SourceError: If the file exists: a database that somebody works with is never replaced.
+
+    """
+    if out.exists():
+        raise SourceError(f"{out} exists; remove it, or name another file with --out")
+    durable.make_folder(out.parent)
+    draft = out.with_name(f".{out.name}.{uuid4().hex}")
+    try:
+        with duckdb.connect(str(draft), config={"memory_limit": "1GB"}) as database:
+            for name in release.tables:
+                database.from_arrow(release.index.rows[name]).create(name)
+        durable.sync(draft)
+        durable.rename(draft, out)
+    finally:
+        draft.unlink(missing_ok=True)
+    return dict(release.tables)

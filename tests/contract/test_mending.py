@@ -394,6 +394,7 @@ TOLD_ELSEWHERE = (
     "`sag settings --options pipeline` lists stages and options",
     "Options of `sag ask`.",
     "`sag retrieve` is now `sag search --method tiers --messages FILE`",
+    "`sag export duckdb` goes: each release has release.duckdb (`sag status` tells where)",
     "`sag aliases` is now `sag keys close`",
     "decide them: `sag keys merge NAME OTHER` or `sag keys split NAME OTHER`",
     "; `sag ingest` applies it",
@@ -419,7 +420,7 @@ TOLD_ELSEWHERE = (
 )
 """One ends the demo, six are help and lists of options: no faults. Two need files that are slow to read:
 `test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,
-those of workers in `tests/pipeline/engines`, that of `sag retrieve` in `tests/api/test_retrieve.py`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
+those of workers in `tests/pipeline/engines`, that of `sag retrieve` in `tests/api/test_retrieve.py`, that of `sag export` in `tests/pipeline/test_exports.py`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
 condition in `tests/pipeline/test_report_definitions.py`, that of a key schema in `tests/pipeline/test_reprocess.py`, the
 last two in `tests/contract/test_disks.py`, the others in `tests/cli/test_outcomes.py`."""
 

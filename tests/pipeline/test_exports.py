@@ -1,12 +1,14 @@
-"""A release as files for other programs: its graph is read again and the same as an asset."""
+"""A release as files for other programs: its graph is read again and the same as an asset, its tables are a database."""
 
 import json
 
 import dagster as dg
+import duckdb
 import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
+from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from tests.support.bare_ingest import bare_ingest, kept_ingest
 
@@ -94,3 +96,23 @@ def test_a_file_without_a_graph_is_refused_with_the_reason(tmp_path, monkeypatch
     assert outcome.exit_code == 1
     assert reason in str(outcome.output) + str(outcome.exception)
     assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.usefixtures("home")
+def test_the_tables_of_a_release_are_written_as_a_database_that_is_never_replaced(source, tmp_path):
+    kept_ingest([source(TEXTS)])
+
+    told = sag("export", "duckdb", "--out", "release.duckdb")
+
+    with open_release() as release, duckdb.connect(str(tmp_path / "release.duckdb"), read_only=True) as database:
+        for name, count in release.tables.items():
+            rows = database.sql(f'SELECT * FROM "{name}"').to_arrow_table()
+            assert rows.num_rows == count
+            assert f"{count:,} {name}" in told
+        titles = database.sql("SELECT title FROM documents ORDER BY document_id").fetchall()
+        assert [title for (title,) in titles] == release.table("documents")["title"].tolist()
+    again = CliRunner().invoke(main, ["export", "duckdb", "--out", "release.duckdb"])
+    assert again.exit_code == 1
+    assert "Warning: `sag export duckdb` goes" in again.stderr
+    assert "release.duckdb exists; remove it, or name another file with --out" in again.stderr
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".release")] == []

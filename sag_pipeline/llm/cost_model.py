@@ -130,7 +130,8 @@ def _usage_of_pairs(events: Counter[str], pairs_per_event: float, guess: Guess) 
     """At most, as many names may be farther from each other; pairs of one language of `events` share calls."""
     pairs = round(events.total() * pairs_per_event)
     shares = [pairs * count / events.total() for count in events.values() if pairs]
-    calls = sum(math.ceil(share / guess.pairs_per_call) for share in shares)
+    spoken = [share for share in shares if round(share)] or shares[:1]  # of a language with less there is mostly none
+    calls = sum(math.ceil(share / guess.pairs_per_call) for share in spoken)
     return Usage(calls, 0, calls * guess.pair_question_tokens + pairs * guess.pair_tokens, calls * guess.pair_tokens)
 
 

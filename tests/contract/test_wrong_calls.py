@@ -22,6 +22,7 @@ VALID: dict[str, list[str]] = {
     "sag demo": [],
     "sag ingest": ["docs"],
     "sag status": [],
+    "sag changes": [],
     "sag keys list": [],
     "sag keys close": [],
     "sag keys merge": ["Lumen Optics", "Heron"],

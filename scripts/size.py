@@ -13,8 +13,8 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 66_010,
-    "lines of code": 38_640,
+    "lines of both packages": 66_020,
+    "lines of code": 38_650,
     "lines of hand rules for language": 3_530,
     "regular expressions outside language/": 114,
     "modules": 347,

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import duckdb
-
 from sag_pipeline.extract.triples import end_key
 from sag_pipeline.importers.knowledge_graph import export_graph
+from sag_pipeline.publish.open_tables import write_copy
 from sag_retrieval.api import Release
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
@@ -55,9 +54,7 @@ def write_tables(release: Release, out: Path) -> dict[str, int]:
     durable.make_folder(out.parent)
     draft = out.with_name(f".{out.name}.{uuid4().hex}")
     try:
-        with duckdb.connect(str(draft), config={"memory_limit": "1GB"}) as database:
-            for name in release.tables:
-                database.from_arrow(release.index.rows[name]).create(name)
+        write_copy(draft, {name: release.index.rows[name] for name in release.tables})
         durable.sync(draft)
         durable.rename(draft, out)
     finally:

@@ -236,3 +236,10 @@ _FORMULAS: Final = f"""
                 FROM shared, tie_statistics)
         SELECT shared, z, {_ALPHA} / (1 + exp(-z)) + (1 - {_ALPHA}) * cosine AS weight FROM scores
 """
+
+
+def write_copy(path: Path, tables: Mapping[str, pa.Table]) -> None:
+    """Write tables to a new DuckDB file, for other programs."""
+    with duckdb.connect(str(path), config={"memory_limit": "1GB"}) as database:
+        for name, rows in tables.items():
+            database.from_arrow(rows).create(name)

@@ -178,3 +178,26 @@ def test_plain_fields_of_a_record_date_it(source, home):
 
     assert json.loads(found.metadata) == {"time": "2025-03-10 08:38", "from": "Ann"}
     assert document_date(found) == ("2025-03-10", "metadata")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        (
+            "en",
+            "Date: 5 April 2019\n\nThe lift is repaired.\n\nOn 27 March 2019, Iris Castell wrote:\n\nThe lift is broken.",
+            ["2019-04-05", "2019-03-27"],
+        ),
+        (
+            "zh",
+            "日期：2019年4月5日\n\n电梯已经修好了。\n\n潘可欣于2019年3月27日写道：\n\n电梯坏了，请大家走楼梯。",
+            ["2019-04-05", "2019-03-27"],
+        ),
+    ],
+)
+def test_what_a_message_repeats_of_an_earlier_one_has_the_day_of_that_one(language, text, expected):
+    _, events = dated(text, language=language)
+
+    said = [event for event in events if "lift" in event.content or "电梯" in event.content]
+    assert [event.context_date for event in said] == expected
+    assert said[-1].context_source == "quotation"

@@ -7,6 +7,8 @@ import sys
 
 import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.sparse import csr_array
 
@@ -91,13 +93,11 @@ def test_the_views_of_a_later_layer_are_those_before_by_a_link_and_damage_is_fou
 
 
 def test_parquet_files_of_one_layer_are_the_tables(home, tmp_path):
-    pandas = pytest.importorskip("pandas")
     home.whole(tmp_path / "whole")
     with home.opened(tmp_path / "whole") as release:
-        read = pandas.read_parquet(release.paths["parquet"] / "events")
+        read = pd.read_parquet(release.paths["parquet"] / "events")
         assert read["event_id"].tolist() == release.table("events")["event_id"].tolist()
-        polars = pytest.importorskip("polars")
-        assert polars.read_parquet(release.paths["parquet"] / "keys/*.parquet").height == release.tables["keys"]
+        assert pl.read_parquet(release.paths["parquet"] / "keys/*.parquet").height == release.tables["keys"]
 
 
 def test_every_view_and_every_column_of_a_table_says_what_it_holds(home):

@@ -548,7 +548,7 @@ def main() -> None:
             outcomes, found = run_half(half, 1 if given.small else given.seeds, folder, 2 if given.small else 4)
             print("\n".join(table(half, outcomes, found)), end="\n\n")
             is_developer = HALVES[half] == "developer"
-            faults = [*(faults if is_developer else ()), *missed(outcomes, found)]
+            faults = [*(faults if is_developer else ()), *(f"{half}, {each}" for each in missed(outcomes, found))]
             if given.show and is_developer:
                 print("\n".join(map(shown, [each for each in outcomes if not each.is_right])))
     print("\n".join(faults) or "every goal is reached")

@@ -15,7 +15,7 @@ PRESENT = Asked("bare-1", "present", "What is the rent?", (NEW,), (OLD,))
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_a_pile_has_25_facts_ten_of_them_never_revised(half, tmp_path: Path):
+def test_a_pile_has_27_facts_eleven_of_them_never_revised(half, tmp_path: Path):
     words = words_of(half)
     piles = [Pile(words[t["language"]], t, random.Random(7), tmp_path / str(n)) for n, t in enumerate(words["trade"])]
     for pile in piles:
@@ -23,8 +23,8 @@ def test_a_pile_has_25_facts_ten_of_them_never_revised(half, tmp_path: Path):
 
         facts = {each.fact for each in pile.asked}
         said = [(name, each) for name, statements in pile.said.items() for each in statements]
-        assert len(facts) == 25
-        assert sum(fact.startswith("control") for fact in facts) == 10
+        assert len(facts) == 27
+        assert sum(fact.startswith("control") for fact in facts) == 11
         assert all(pile.fact_of(name, each.text) == each.fact for name, each in said)
         assert not any("{" in each.text for each in pile.asked)
         assert {each.name for each in pile.folder.iterdir()} == pile.said.keys()

@@ -9,7 +9,7 @@ from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.ranking import RankedTopic, in_time_order
 from sag_retrieval.reports.series import Change
-from sag_retrieval.statements.quoting import good_rows
+from sag_retrieval.statements.scorer import good_rows
 
 _MOST = 20
 _EVENTS = 3

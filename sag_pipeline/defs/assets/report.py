@@ -130,7 +130,7 @@ class Exporting(dg.Config):
 @corpus_asset(group="report", deps=["release"], kinds={"json"})
 def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """The triples of the current release as kg_output.json, for other systems; `sag import kg` reads it again."""
-    from sag_pipeline.importers.exports import FILE, write_graph  # noqa: PLC0415  an ingest needs neither this
+    from sag_pipeline.importers.knowledge_graph import FILE, write_graph  # noqa: PLC0415  an ingest needs neither this
     from sag_retrieval.api import open_release  # noqa: PLC0415  nor the whole of retrieval
 
     started, home = time.perf_counter(), sag.settings().home

@@ -10,8 +10,8 @@ from sag_pipeline.defs.checks import disk_has_room
 from sag_pipeline.defs.corpus_assets import corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result
 from sag_pipeline.defs.resources import PipelineResource, bars
-from sag_pipeline.runs.disk_usage import age_hours, growth_of, mean_growth, sizes_of
 from sag_pipeline.runs.maintenance import prune_all
+from sag_pipeline.runs.status import age_hours, growth_of, mean_growth, sizes_of
 from sag_retrieval.core.errors import StoreError
 
 

@@ -18,7 +18,7 @@ from dagster.components.utils.translation import TranslationFn, TranslationFnRes
 from pydantic import Field, create_model
 
 from sag_pipeline.defs.alerts import failure_sensor
-from sag_pipeline.defs.assets import documents, release, report, storage
+from sag_pipeline.defs.assets import documents, release, report
 from sag_pipeline.defs.config import run_config
 from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec, home_of
 from sag_pipeline.defs.resources import PipelineResource
@@ -44,7 +44,6 @@ ASSETS: Final = tuple(
         *(import_module(f"sag_pipeline.defs.assets.{name}") for name in ADDED),
         release,
         report,
-        storage,
     )
     for value in vars(module).values()
     if isinstance(value, CorpusAsset)

@@ -13,17 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array, diags_array
 
-from sag_retrieval.clusters.clustering import build_communities, strongest_ties
+from sag_retrieval.clusters.clustering import build_communities, by_size, members_of, strongest_ties
 from sag_retrieval.clusters.events import EventTable, Flags, Floats
-from sag_retrieval.clusters.groups import (
-    Communities,
-    Quality,
-    Tie,
-    by_size,
-    community_id,
-    members_of,
-    on_one_level,
-)
+from sag_retrieval.clusters.groups import Communities, Community, Quality, Tie, community_id
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, nearest
 from sag_retrieval.core.types import Rows, Rows64
@@ -570,6 +562,34 @@ def _communities(
         ties=tuple(_ties(topic, ties, ids)),
         edge_count=len(ties[2]),
         candidate_count=len(events),
+    )
+
+
+def on_one_level(
+    ids: Sequence[str], members: Sequence[Rows], titles: Sequence[str], *, centrality: Floats, weight: Floats
+) -> tuple[Community, ...]:
+    """Communities of one level without parents or conductance.
+
+    Args:
+        ids: Their ids.
+        members: Rows of the events of each.
+        titles: Titles of the first ones; the others have none.
+        centrality: Shape (events,): of each event in its community.
+        weight: Shape (events,): of each event; a community weighs as much as its members.
+
+    """
+    return tuple(
+        Community(
+            community_id=ids[place],
+            parent_id=None,
+            level=0,
+            members=rows,
+            centrality=centrality[rows],
+            weight=float(weight[rows].sum()),
+            conductance=0.0,
+            title=titles[place] if place < len(titles) else "",
+        )
+        for place, rows in enumerate(members)
     )
 
 

@@ -15,7 +15,7 @@ from sag_pipeline.definitions import defs
 from sag_pipeline.defs.alerts import TOLD_BY, asset_of, causes, reason_of, tell, told_in
 from sag_pipeline.defs.config import run_config
 from sag_pipeline.defs.corpus_assets import CorpusSpec, owner_of
-from sag_pipeline.extract.rules.recogniser import recogniser_named
+from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener
 from sag_pipeline.runs.dagster_runs import HOME, in_words, open_instance, process_tag
@@ -142,7 +142,7 @@ def run_ingest(
     chosen = build_options(RunOptions, options, what="ingest")
     settings = load_settings()
     home_schema(settings.home, settings.schema)  # a wrong one is reported before a run begins
-    recogniser_named(chosen.key.recogniser)
+    RECOGNISERS.function(chosen.key.recogniser)
     own = {} if chosen.key.schema == default_schema() else {"key_schema": chosen.key.schema.model_dump(mode="json")}
     config: dict[str, Any] = {
         "resources": {"sag": {"config": run_config(chosen) | own}},

@@ -19,7 +19,7 @@ from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.options import Bounds, CheckedOptions, Inline, Presets, check_options
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.models.batching import BatchLimits
+from sag_retrieval.models.cached_chat import BatchLimits
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.release.key_weights import Smoothing
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
     import pandas as pd
 
-    from sag_retrieval.llm_writing.themes import Themes
+    from sag_retrieval.llm_writing.lines import Themes
     from sag_retrieval.llm_writing.written import WritingPlan
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report

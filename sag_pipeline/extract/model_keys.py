@@ -15,7 +15,7 @@ from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.models.batching import answers_of_parts
+from sag_retrieval.models.cached_chat import answers_of_parts
 from sag_retrieval.models.protocols import Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 

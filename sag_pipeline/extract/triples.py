@@ -12,7 +12,7 @@ from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Tr
 from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold, is_cjk, normal_name
-from sag_retrieval.models.batching import answers_of_parts
+from sag_retrieval.models.cached_chat import answers_of_parts
 from sag_retrieval.models.protocols import Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 

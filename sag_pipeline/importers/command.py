@@ -116,7 +116,7 @@ def export_command(*, form: str, out: Path, release_id: str | None, is_json: boo
         raise SettingsError(f"--out {str(out)!r} names no file; give a file to write")
     if form == "duckdb":
         complain("`sag export duckdb` goes: each release has release.duckdb (`sag status` tells where)", kind="Warning")
-    from sag_pipeline.importers.exports import write_graph, write_tables  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_pipeline.importers.knowledge_graph import write_graph, write_tables  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval import open_release  # noqa: PLC0415
 
     with open_release(release=release_id) as release:

@@ -6,13 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from string import digits
 from typing import Any, Final
+from uuid import uuid4
 
-from sag_pipeline.extract.triples import ENTITY, is_entity, relation_name
+from sag_pipeline.extract.triples import ENTITY, end_key, is_entity, relation_name
 from sag_pipeline.importers.records import GivenDocument, GivenEvent, SourceRow, first_of, read_rows
+from sag_pipeline.publish.open_tables import write_copy
+from sag_retrieval.api import Release
+from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Triple, make_id
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.language.words import fold, is_cjk
+from sag_retrieval.language.words import fold, is_cjk, without_controls
 
 UNKNOWN: Final = "Unknown"
 """Type of a head or tail without a type."""
@@ -315,3 +319,51 @@ def _cleaned(source: Path) -> Iterator[SourceRow]:
         if document is None:
             raise SourceError(f"{source}, row {number}: no `doc_id`; every line is the graph of one document")
         yield clean_graph(row, document)
+
+
+FILE = "kg_output.json"
+
+
+def graph_of_release(release: Release) -> dict[str, Any]:
+    """The knowledge graph of a release: entities by type and name, relations, triples, and the place of each document.
+
+    Source:
+        docs/algorithm.md §think-on-graph.11
+
+    """
+    rows = release.index.rows
+    types = dict(zip(rows["keys"]["key_id"].to_pylist(), rows["keys"]["key_type"].to_pylist(), strict=True))
+    triples = [Triple(**row) for row in rows["triples"].select(list(Triple.__dataclass_fields__)).to_pylist()]
+    for triple in triples:
+        for key_id, name in ((triple.head_key_id, triple.head), (triple.tail_key_id, triple.tail)):
+            types.setdefault(key_id, end_key(name).key_type)
+    return export_graph(triples, types)
+
+
+def write_graph(release: Release, out: Path) -> dict[str, int]:
+    """Write the graph of a release to a file, whole or not at all; returns its counts."""
+    graph = graph_of_release(release)
+    durable.make_folder(out.parent)
+    durable.write_text(out, without_controls(json.dumps(graph, ensure_ascii=False, indent=1)) + "\n")
+    counts: dict[str, int] = graph["statistics"] | {"documents": len(graph["doc_mapping"])}
+    return counts
+
+
+def write_tables(release: Release, out: Path) -> dict[str, int]:
+    """Write every table of a release to a new DuckDB file, whole or not at all; goes with the next version.
+
+    Raises:
+        SourceError: If the file exists: a database that somebody works with is never replaced.
+
+    """
+    if out.exists():
+        raise SourceError(f"{out} exists; remove it, or name another file with --out")
+    durable.make_folder(out.parent)
+    draft = out.with_name(f".{out.name}.{uuid4().hex}")
+    try:
+        write_copy(draft, {name: release.index.rows[name] for name in release.tables})
+        durable.sync(draft)
+        durable.rename(draft, out)
+    finally:
+        draft.unlink(missing_ok=True)
+    return dict(release.tables)

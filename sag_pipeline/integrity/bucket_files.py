@@ -14,7 +14,7 @@ from sag_retrieval.release.manifest import MANIFEST
 from sag_retrieval.release.releases import POINTER, Releases
 from sag_retrieval.release.remote import RemoteReleases
 from sag_retrieval.remote.mirror import FILES, measure
-from sag_retrieval.remote.reports import KEY, pull_reports, send_reports
+from sag_retrieval.reports.series import IN_BUCKET, pull_reports, send_reports
 
 _KINDS: Final = ("tables", FILES, "releases", "answers")
 
@@ -105,7 +105,9 @@ def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> lis
     reports = home / "reports"
     series = [path for path in reports.glob("*/*") if path.is_dir() and not path.name.startswith(".")]
     known = {f"{path.parent.name}/{path.name}/" for path in series}
-    gone = {"/".join(path.split("/")[:2]) + "/" for path in bucket.mirror.tree(KEY).entries if path.count("/") > 1}
+    gone = {
+        "/".join(path.split("/")[:2]) + "/" for path in bucket.mirror.tree(IN_BUCKET).entries if path.count("/") > 1
+    }
     latest = {f"{path.parent.name}/{path.name}" for path in reports.glob("*/LATEST")}
     send_reports(home, *sorted(known | gone | latest))
     bucket.commit(open_anyway(home).ledger.parts(), is_complete=True)

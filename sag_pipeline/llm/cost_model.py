@@ -22,7 +22,7 @@ from sag_pipeline.extract.triples import ENTITY, names_by_event, triple_question
 from sag_pipeline.llm.joined_keys import joined_keys
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary
-from sag_retrieval.models.batching import batch_parts
+from sag_retrieval.models.cached_chat import batch_parts
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 

@@ -14,8 +14,7 @@ from sag_pipeline.extract.entity_resolution import Alignment, KeyColumns
 from sag_pipeline.options import AlignOptions
 from sag_pipeline.store.store import Store
 from sag_retrieval.language.words import language_of
-from sag_retrieval.models.batching import BatchLimits
-from sag_retrieval.models.cached_chat import CachedChat
+from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
 from sag_retrieval.models.protocols import ChatModel, Reply, Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 

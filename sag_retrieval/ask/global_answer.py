@@ -20,14 +20,24 @@ from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.words import fold, is_cjk, tokens
-from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
-from sag_retrieval.llm_writing.themes import NearTheme, Themes, best_statements, nearest_themes
+from sag_retrieval.llm_writing.lines import (
+    Judge,
+    NearTheme,
+    PromptLine,
+    PromptLines,
+    Themes,
+    best_statements,
+    event_lines,
+    in_prompt,
+    nearest_themes,
+    packed,
+)
 from sag_retrieval.llm_writing.written import WrittenSentence
 from sag_retrieval.models.protocols import embed_queries, estimate_tokens
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
-from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in, row_cells, says
-from sag_retrieval.statements.quoting import quotable, worth
+from sag_retrieval.statements.form import CLASSES, HeaderClass, class_words, classes_in, row_cells, says
+from sag_retrieval.statements.scorer import quotable, worth
 
 _LONGEST_TITLE: Final = 60
 """Characters of a title that says whom a quotation is about."""

@@ -26,7 +26,7 @@ from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.segments import SegmentOptions
 
 if TYPE_CHECKING:
-    from sag_retrieval.llm_writing.themes import Themes
+    from sag_retrieval.llm_writing.lines import Themes
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,7 @@ def open_report(*, is_json: bool) -> None:
     """
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
     from sag_retrieval.release.releases import Releases  # noqa: PLC0415
-    from sag_retrieval.remote.reports import pull_reports  # noqa: PLC0415
+    from sag_retrieval.reports.series import pull_reports  # noqa: PLC0415
 
     home = load_settings().home
     pull_reports(home)

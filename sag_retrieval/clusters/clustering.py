@@ -11,20 +11,9 @@ import igraph
 import numpy as np
 
 from sag_retrieval.clusters.events import EventTable, Flags, Floats, Rows
-from sag_retrieval.clusters.groups import (
-    TIES_KEPT,
-    Communities,
-    Community,
-    Tie,
-    by_size,
-    centralities,
-    community_id,
-    measure,
-    members_of,
-    sum_by,
-)
+from sag_retrieval.clusters.groups import TIES_KEPT, Communities, Community, Quality, Tie, community_id
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.clusters.similarity import Edges, weigh_edges
+from sag_retrieval.clusters.similarity import Edges, sum_by, weigh_edges
 
 _one_at_a_time = threading.Lock()  # igraph has one random number generator for the whole process
 
@@ -101,6 +90,16 @@ def _find(graph: igraph.Graph, weight: Floats, options: ClusterOptions) -> igrap
         resolution=options.resolution_for(graph.vcount()),
         n_iterations=options.iterations,
     )
+
+
+def by_size(group: Rows) -> Rows:
+    """The same groups numbered by falling size, ties by their first member."""
+    if not len(group):
+        return group
+    _, first, number, count = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.lexsort((first, -count))] = np.arange(len(first), dtype=np.int32)
+    return rank[number]
 
 
 def to_graph(edges: Edges, chosen: Flags | None = None) -> igraph.Graph:
@@ -237,3 +236,55 @@ def _names(events: EventTable, group: Rows) -> list[list[str]]:
 def _parents(fine: Rows, coarse: Rows) -> Rows:
     _, first = np.unique(fine, return_index=True)
     return coarse[first]
+
+
+_NOTHING = 1e-12
+"""Less weight than this is the rounding of sums."""
+
+
+def measure(edges: Edges, group: Rows, level: int) -> tuple[Quality, Floats, Floats]:
+    """Quality of a grouping, and the inner weight and conductance of each group.
+
+    Source:
+        docs/algorithm.md §reports.4.
+
+    """
+    count = int(group.max()) + 1 if len(group) else 0
+    strength = edges.strength
+    inside = group[edges.left] == group[edges.right]
+    inner = sum_by(group[edges.left[inside]], strength[inside], count)
+    volume = sum_by(group, degrees(edges, strength), count)
+    total = float(strength.sum())
+    smaller = np.minimum(volume, 2 * total - volume)
+    cut = np.maximum(volume - 2 * inner, 0)
+    conductance = np.divide(cut, smaller, out=np.zeros(count), where=smaller > _NOTHING)
+    proper = np.bincount(group, minlength=count) >= 3  # noqa: PLR2004  smaller ones are listed as single events
+    quality = Quality(
+        level=level,
+        communities=count,
+        modularity=float(inner.sum() / total - ((volume / (2 * total)) ** 2).sum()) if total else 0.0,
+        coverage=float(inner.sum() / total) if total else 0.0,
+        conductance=float(conductance[proper].mean()) if proper.any() else 0.0,
+    )
+    return quality, inner, conductance
+
+
+def degrees(edges: Edges, weight: Floats) -> Floats:
+    """Sum of the weights of each node's ties."""
+    return sum_by(edges.left, weight, edges.node_count) + sum_by(edges.right, weight, edges.node_count)
+
+
+def centralities(edges: Edges, group: Rows) -> Floats:
+    """Ties of each node inside its group, relative to the group's best; 1 where the group has no ties."""
+    inside = group[edges.left] == group[edges.right]
+    degree = degrees(edges, np.where(inside, edges.strength, 0.0))
+    best = np.zeros(int(group.max()) + 1 if len(group) else 0)
+    np.maximum.at(best, group, degree)
+    return np.divide(degree, best[group], out=np.ones(len(group)), where=best[group] > 0)
+
+
+def members_of(group: Rows, centrality: Floats) -> list[Rows]:
+    """Rows of each group, the most central first, ties by row."""
+    order = np.lexsort((np.arange(len(group)), -centrality, group)).astype(np.int32)
+    count = int(group.max()) + 1 if len(group) else 0
+    return np.split(order, np.searchsorted(group[order], np.arange(1, count))) if count else []

@@ -3,16 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from sag_retrieval.clusters.events import Floats, Rows
-from sag_retrieval.clusters.similarity import Edges, Normal
+from sag_retrieval.clusters.similarity import Normal
 from sag_retrieval.core.records import make_id
 
 TIES_KEPT = 6
 """Ties kept for each community."""
-_NOTHING = 1e-12
-"""Less weight than this is the rounding of sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,97 +105,6 @@ class Communities:
         return 1 + max((each.level for each in self.communities), default=-1)
 
 
-def measure(edges: Edges, group: Rows, level: int) -> tuple[Quality, Floats, Floats]:
-    """Quality of a grouping, and the inner weight and conductance of each group.
-
-    Source:
-        docs/algorithm.md §reports.4.
-
-    """
-    count = int(group.max()) + 1 if len(group) else 0
-    strength = edges.strength
-    inside = group[edges.left] == group[edges.right]
-    inner = sum_by(group[edges.left[inside]], strength[inside], count)
-    volume = sum_by(group, degrees(edges, strength), count)
-    total = float(strength.sum())
-    smaller = np.minimum(volume, 2 * total - volume)
-    cut = np.maximum(volume - 2 * inner, 0)
-    conductance = np.divide(cut, smaller, out=np.zeros(count), where=smaller > _NOTHING)
-    proper = np.bincount(group, minlength=count) >= 3  # noqa: PLR2004  smaller ones are listed as single events
-    quality = Quality(
-        level=level,
-        communities=count,
-        modularity=float(inner.sum() / total - ((volume / (2 * total)) ** 2).sum()) if total else 0.0,
-        coverage=float(inner.sum() / total) if total else 0.0,
-        conductance=float(conductance[proper].mean()) if proper.any() else 0.0,
-    )
-    return quality, inner, conductance
-
-
-def sum_by(group: Rows, weight: Floats, count: int) -> Floats:
-    """Sum of the weights in each of `count` groups."""
-    return np.bincount(group, weights=weight, minlength=count).astype(np.float64)
-
-
-def degrees(edges: Edges, weight: Floats) -> Floats:
-    """Sum of the weights of each node's ties."""
-    return sum_by(edges.left, weight, edges.node_count) + sum_by(edges.right, weight, edges.node_count)
-
-
-def centralities(edges: Edges, group: Rows) -> Floats:
-    """Ties of each node inside its group, relative to the group's best; 1 where the group has no ties."""
-    inside = group[edges.left] == group[edges.right]
-    degree = degrees(edges, np.where(inside, edges.strength, 0.0))
-    best = np.zeros(int(group.max()) + 1 if len(group) else 0)
-    np.maximum.at(best, group, degree)
-    return np.divide(degree, best[group], out=np.ones(len(group)), where=best[group] > 0)
-
-
-def on_one_level(
-    ids: Sequence[str], members: Sequence[Rows], titles: Sequence[str], *, centrality: Floats, weight: Floats
-) -> tuple[Community, ...]:
-    """Communities of one level without parents or conductance.
-
-    Args:
-        ids: Their ids.
-        members: Rows of the events of each.
-        titles: Titles of the first ones; the others have none.
-        centrality: Shape (events,): of each event in its community.
-        weight: Shape (events,): of each event; a community weighs as much as its members.
-
-    """
-    return tuple(
-        Community(
-            community_id=ids[place],
-            parent_id=None,
-            level=0,
-            members=rows,
-            centrality=centrality[rows],
-            weight=float(weight[rows].sum()),
-            conductance=0.0,
-            title=titles[place] if place < len(titles) else "",
-        )
-        for place, rows in enumerate(members)
-    )
-
-
-def members_of(group: Rows, centrality: Floats) -> list[Rows]:
-    """Rows of each group, the most central first, ties by row."""
-    order = np.lexsort((np.arange(len(group)), -centrality, group)).astype(np.int32)
-    count = int(group.max()) + 1 if len(group) else 0
-    return np.split(order, np.searchsorted(group[order], np.arange(1, count))) if count else []
-
-
 def community_id(level: int, event_ids: Sequence[str]) -> str:
     """Equal for equal members in any order; different for each level."""
     return make_id("g", level, *sorted(event_ids))
-
-
-def by_size(group: Rows) -> Rows:
-    """The same groups numbered by falling size, ties by their first member."""
-    if not len(group):
-        return group
-    _, first, number, count = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
-    rank = np.empty(len(first), dtype=np.int32)
-    rank[np.lexsort((first, -count))] = np.arange(len(first), dtype=np.int32)
-    return rank[number]

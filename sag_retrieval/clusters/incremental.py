@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
 from sag_retrieval.clusters.events import Flags, Floats, Rows
-from sag_retrieval.clusters.groups import sum_by
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.clusters.similarity import Normal, cosines, nearest, places, tying
+from sag_retrieval.clusters.similarity import Normal, cosines, nearest, places, sum_by, tying
 from sag_retrieval.release.arrays import Index
 
 _LIKELY, _MEMBERS = 2, 12

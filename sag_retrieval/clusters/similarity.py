@@ -71,6 +71,11 @@ def nearest(vectors: Vectors, count: int, seed: int = 0) -> tuple[Rows, Rows]:
     return left[chosen], right[chosen]
 
 
+def sum_by(group: Rows, weight: Floats, count: int) -> Floats:
+    """Sum of the weights in each of `count` groups."""
+    return np.bincount(group, weights=weight, minlength=count).astype(np.float64)
+
+
 def places(group: Rows) -> Rows:
     """The place of each number in its run of equal numbers, from 0."""
     starts = np.flatnonzero(np.diff(group, prepend=-1)).astype(np.int32)

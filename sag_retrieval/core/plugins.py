@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from sag_retrieval.core.errors import PluginError
+from sag_retrieval.core.errors import PluginError, SettingsError, nearest, shown
 
 _log = logging.getLogger(__name__)
 
@@ -120,3 +121,47 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
                 f"{said}, added by package {package_of(point)} as {point.value!r}, cannot be used: "
                 f"{type(error).__name__}: {error}; fix or uninstall that package"
             ) from error
+
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFunction(Generic[FunctionT]):
+    """A function by its name for users."""
+
+    name: str
+    call: FunctionT
+
+
+class Seam(Registry[NamedFunction[FunctionT]], Generic[FunctionT]):
+    """Functions of one kind by name, one of which an option chooses: the default, and those of other packages.
+
+    Args:
+        group: As of `Registry`.
+        option: The option that names one.
+        takes: What such a function is called with, in words.
+        own: Built-in functions by name.
+
+    """
+
+    def __init__(self, group: str, option: str, takes: str, **own: FunctionT) -> None:
+        super().__init__(group, [NamedFunction(name, call) for name, call in own.items()], self._named)
+        self._option, self._takes = option, takes
+
+    def function(self, name: str) -> FunctionT:
+        """The function of a name.
+
+        Raises:
+            SettingsError: If there is none of this name.
+            PluginError: If the package that adds it cannot be used.
+
+        """
+        if name not in self:
+            raise SettingsError(f"{self._option} {shown(name)} is none of {', '.join(self)}{nearest(name, self)}")
+        return self[name].call
+
+    def _named(self, name: str, found: object) -> NamedFunction[FunctionT]:
+        if not callable(found):
+            raise TypeError(f"{found!r} cannot be called with {self._takes}")
+        return NamedFunction(name, cast("FunctionT", found))

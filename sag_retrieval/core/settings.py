@@ -79,7 +79,7 @@ EMBEDDERS: Final = Registry(
             name="openai",
             summary="OpenAI or any compatible server",
             model="model",
-            target="sag_retrieval.models.embeddings:OpenAIEmbedder",
+            target="sag_retrieval.models.openai:OpenAIEmbedder",
             takes_options=True,
             sizes=("batch",),
         ),

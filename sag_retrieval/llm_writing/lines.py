@@ -11,16 +11,19 @@ from typing import Final, Literal
 
 import numpy as np
 from babel import Locale
+from scipy.sparse import issparse
 
 from sag_retrieval.clusters.events import EventTable
-from sag_retrieval.clusters.groups import CitedSentence, Community
+from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
+from sag_retrieval.core.types import Floats
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, normal_name, tokens
 from sag_retrieval.llm_writing.written import Finding, LeftOut, LeftOutKind, WrittenFinding, WrittenSentence
-from sag_retrieval.models.protocols import estimate_tokens
+from sag_retrieval.models.protocols import Vectors, estimate_tokens
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.statements.form import is_prose, is_speech, refers_back
+from sag_retrieval.statements.scorer import good_rows
 from sag_retrieval.topics.titler import fits
 
 WhyLeftOut = Literal["cites nothing", "figure", "name", "words", "form"]
@@ -327,3 +330,70 @@ class Judge:
             title = events.documents.titles[int(events.document[row])]
             self._evidence[row] = EventEvidence.of(events.contents[row], events.dates[row] or "", title, *keys)
         return self._evidence[row]
+
+
+_DECISIVE: Final = 5
+"""Most similar events of a theme whose mean is its similarity."""
+_PROPER: Final = 3
+_JUDGED: Final = 400
+"""Events of a theme that are judged as statements."""
+
+
+@dataclass(frozen=True, eq=False)
+class Themes:
+    """The chosen events of a release and their themes; `note` says what would make asking cheaper or better."""
+
+    events: EventTable
+    communities: Communities
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearTheme:
+    """A theme, how near it is to a question, and its events: the most similar first, then the most typical."""
+
+    community: Community
+    score: float
+    rows: tuple[int, ...]
+
+
+def similarities(events: EventTable, query: Vectors) -> Floats:
+    """Cosine of each event with a query of one row; shape (events,)."""
+    if not len(events):
+        return np.zeros(0)
+    product = events.vectors @ (query.T if issparse(query) else np.asarray(query).T)
+    dense = product.toarray() if issparse(product) else np.asarray(product)
+    return np.asarray(dense, dtype=np.float64).ravel()
+
+
+def nearest_themes(themes: Themes, query: Vectors, most: int) -> list[NearTheme]:
+    """The themes of at least three events nearest to a question; of equals the larger, then by id.
+
+    Source:
+        docs/algorithm.md §answers.9.
+
+    """
+    near = similarities(themes.events, query)
+    found = []
+    for each in themes.communities.at(0):
+        if len(each.members) >= _PROPER:
+            own = near[each.members]
+            score = float(np.sort(own)[::-1][:_DECISIVE].mean())
+            order = np.lexsort((np.arange(len(own)), -np.round(own, 9)))
+            found.append(NearTheme(each, round(score, 9), tuple(each.members[order].tolist())))
+    return sorted(found, key=lambda each: (-each.score, -len(each.community.members), each.community.community_id))[
+        :most
+    ]
+
+
+def best_statements(themes: Themes, theme: NearTheme, most: int, language: str) -> list[int]:
+    """Rows of the nearest events of a theme that read as statements; of a language and several documents if it can."""
+    events = themes.events
+    document_of = events.document
+    judged = [row for row in theme.rows[:_JUDGED] if events.documents.languages[int(document_of[row])] == language]
+    rows = good_rows(events, np.array(judged or theme.rows[:_JUDGED], dtype=np.int32), most).tolist()
+    taken: dict[int, int] = {}
+    for row in rows:
+        taken.setdefault(int(document_of[row]), row)
+    first = list(taken.values())[:most]
+    return first + [row for row in rows if row not in first][: most - len(first)]

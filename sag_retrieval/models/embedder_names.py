@@ -13,7 +13,6 @@ from scipy.sparse import issparse
 
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.settings import HASHING, Settings
-from sag_retrieval.models.dense_rows import unit_rows
 from sag_retrieval.models.protocols import (
     Embedder,
     EmbedderKind,
@@ -22,6 +21,7 @@ from sag_retrieval.models.protocols import (
     embed_queries,
     expect_fingerprint,
     kind_of,
+    unit_rows,
 )
 
 AUTO: Final = "auto"

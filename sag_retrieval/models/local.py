@@ -16,8 +16,7 @@ import numpy as np
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.types import Floats32
-from sag_retrieval.models.dense_rows import embed_filled
-from sag_retrieval.models.protocols import EmbedderKind, InWorkers
+from sag_retrieval.models.protocols import EmbedderKind, InWorkers, embed_filled
 
 BATCH = 64
 """Texts that a model reads at once; a batch is padded to its longest text, so more costs memory and gains nothing."""

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from pydantic import BaseModel
 from scipy.sparse import csr_array, vstack
 
-from sag_retrieval.core.errors import ModelError, SettingsError
+from sag_retrieval.core.errors import AnswerError, ModelError, SettingsError
+from sag_retrieval.core.types import Floats32
 
 Vectors = npt.NDArray[np.float32] | csr_array
 """Shape (texts, dimension), rows of length 1 (or all zero): dense, or sparse for the hashing embedder."""
@@ -239,3 +240,33 @@ def estimate_tokens(text: str) -> int:
     """
     wide = len(_WIDE.findall(text))
     return -int(-(WIDE_TOKENS * wide + OTHER_TOKENS * (len(text) - wide)) // 1)
+
+
+def unit_rows(rows: Floats32) -> Floats32:
+    """Rows of length 1; a row of zeros stays.
+
+    Raises:
+        AnswerError: If a number is not finite.
+
+    """
+    if not np.isfinite(rows).all():
+        raise AnswerError("a vector holds a number that is not finite; embed the texts again or change the model")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float32)
+
+
+def embed_filled(
+    texts: Sequence[str], dimension: int, embed: Callable[[list[str]], Floats32 | Sequence[Floats32]]
+) -> Floats32:
+    """Rows of length 1 of the texts that are not empty, and rows of zeros of the others: shape (texts, dimension).
+
+    Examples:
+        >>> embed_filled(["a", ""], 2, lambda texts: np.full((len(texts), 2), [0, 5], np.float32)).tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
+
+    """
+    rows = np.zeros((len(texts), dimension), np.float32)
+    filled = [place for place, text in enumerate(texts) if text.strip()]
+    if filled:
+        rows[filled] = unit_rows(np.asarray(embed([texts[place] for place in filled]), np.float32))
+    return rows

@@ -17,7 +17,7 @@ from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import PROPER, RankedTopic, proper_communities, rank_topics
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages
-from sag_retrieval.statements.quoting import QuotableEvents
+from sag_retrieval.statements.scorer import QuotableEvents
 from sag_retrieval.topics.naming import DistinctiveKey, distinctive_keys, is_shown_name
 
 

@@ -23,7 +23,7 @@ from sag_retrieval.clusters.storage import (
 )
 from sag_retrieval.core.public import __version__
 from sag_retrieval.core.settings import Settings
-from sag_retrieval.llm_writing.themes import Themes
+from sag_retrieval.llm_writing.lines import Themes
 from sag_retrieval.llm_writing.write import Writer
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.folders import delete, mark_of, write_made
@@ -32,11 +32,10 @@ from sag_retrieval.reports.context import page_language
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.scope import Scope, chosen_events, chosen_flags, only_unseen, seen_before, statement_keys
 from sag_retrieval.reports.series import Before, find_before
-from sag_retrieval.statements.quoting import QuotableEvents
-from sag_retrieval.statements.scorer import scorer_named
+from sag_retrieval.statements.scorer import SCORERS, QuotableEvents
 from sag_retrieval.topics.naming import KnownNames, known_names, name_communities
 from sag_retrieval.topics.stored import kept_communities, stored_names
-from sag_retrieval.topics.titler import titler_named
+from sag_retrieval.topics.titler import TITLERS
 from sag_retrieval.topics.topics import build_topics
 
 
@@ -83,7 +82,7 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
     """
     scope, options = definition.scope, definition.options
     series = home / REPORTS / definition.series
-    scorer = scorer_named(options.statement_scorer)
+    scorer = SCORERS.function(options.statement_scorer)
     events: EventTable = QuotableEvents.of(chosen_events(reader, scope), scorer)
     before = find_before(series, series / reader.manifest.release_id, events.event_ids)
     since, seen = "", frozenset(statement_keys(events)) if scope.only_new else frozenset()
@@ -107,7 +106,9 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
     )
     known = known_names(before.communities) if before.communities is not None else {}
     built, names = _communities(reader, events, options.cluster, chat)
-    named = name_communities(events, built, None, {**names, **known}, titler=titler_named(options.titler)).communities
+    named = name_communities(
+        events, built, None, {**names, **known}, titler=TITLERS.function(options.titler)
+    ).communities
     bare = tuple(replace(each, summary=()) for each in named)  # on the page, rules quote and a model writes
     return Prepared(events, replace(named, communities=bare), options, before, seen)
 

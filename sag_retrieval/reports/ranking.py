@@ -11,7 +11,7 @@ from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Comparison
-from sag_retrieval.statements.quoting import quotable, worth_quoting
+from sag_retrieval.statements.scorer import quotable, worth_quoting
 from sag_retrieval.topics.naming import DistinctiveKey, is_shown_name, naming_keys
 
 PROPER: Final = 3

@@ -20,7 +20,6 @@ from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
-from sag_retrieval.remote.reports import pull_reports, send_reports
 from sag_retrieval.reports.context import ReportContext, make_context
 from sag_retrieval.reports.facts import Pile, pile_of
 from sag_retrieval.reports.options import ReportOptions
@@ -35,7 +34,7 @@ from sag_retrieval.reports.render import (
     render_theme,
 )
 from sag_retrieval.reports.scope import Scope, remember_seen
-from sag_retrieval.reports.series import LATEST, Previous, remember
+from sag_retrieval.reports.series import LATEST, Previous, pull_reports, remember, send_reports
 from sag_retrieval.reports.tables import report_tables
 from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
 from sag_retrieval.reports.word_file import WORD_FILE, word_file

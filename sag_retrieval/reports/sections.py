@@ -13,7 +13,6 @@ import numpy as np
 
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.language.cleaning import clean
-from sag_retrieval.reports.changes import build_changes
 from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import (
@@ -27,10 +26,12 @@ from sag_retrieval.reports.facts import (
     readable_amount,
 )
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.ranking import RankedTopic, central_row
+from sag_retrieval.reports.ranking import RankedTopic, central_row, in_time_order
 from sag_retrieval.reports.scope import period_of
+from sag_retrieval.reports.series import Change
 from sag_retrieval.reports.theme_pages import theme_file
 from sag_retrieval.reports.timeline import WIDTHS, TimelinePicture, draw_timeline, make_timeline
+from sag_retrieval.statements.scorer import good_rows
 
 _LINES: Final = 40
 """Documents on the page: a reader's minute. The tables have all."""
@@ -477,6 +478,118 @@ def _unsupported(context: ReportContext) -> str:
     t = context.messages
     counted = [f"{t[f'reason_{name}']} {count}" for name, count in context.written.reasons.items()]
     return f"{t.comma.join(counted)} (report_left_out.parquet)" if counted else ""
+
+
+_CHANGES: Final = 20
+_NEWEST: Final = 3
+"""Events of a changed topic."""
+_NAMED: Final = 5
+"""Documents of new statements."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTopic:
+    """A change, its figures in words, its topic's number (None: it is not on the page), and its newest events."""
+
+    change: Change
+    figures: str
+    number: int | None
+    statements: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A sentence about statements and documents, then the topics that changed; `left` counts those not listed."""
+
+    sentence: str
+    outside: tuple[Statement, ...] = ()
+    """Of a report about new events only: those without a topic, which nothing else on the page would show."""
+    with_events: tuple[ChangedTopic, ...] = ()
+    regrouped: tuple[ChangedTopic, ...] = ()
+    """Topics that changed without a new event."""
+    left: int = 0
+
+    @property
+    def is_list(self) -> bool:
+        """Whether there is more than the sentence."""
+        return bool(self.with_events or self.regrouped or self.outside)
+
+
+def build_changes(context: ReportContext) -> Changes | None:
+    """The changed topics, those with most new events first, each with its newest events."""
+    if not len(context.events):
+        return None
+    comparison = context.comparison
+    by_id = {each.community_id: each for each in context.topics}
+    found = [_changed(context, change, by_id.get(change.community_id)) for change in comparison.changes[:_CHANGES]]
+    return Changes(
+        sentence=_changes_told(context),
+        outside=tuple(_outside(context)) if context.options.since else (),
+        with_events=tuple(each for each in found if each.change.added),
+        regrouped=tuple(each for each in found if not each.change.added),
+        left=len(comparison.changes) - len(found),
+    )
+
+
+def _outside(context: ReportContext) -> Iterator[Statement]:
+    """The first events without a topic that read as statements, by date."""
+    events = context.events
+    grouped = np.concatenate([np.zeros(0, np.int32), *(each.members for each in context.topics)])
+    rows = np.setdiff1d(np.arange(len(events), dtype=np.int32), grouped)
+    for row in in_time_order(events, good_rows(events, rows, _CHANGES)[:_CHANGES]).tolist():
+        yield context.statement(row, context.messages.heading_changes)
+
+
+def _changes_told(context: ReportContext) -> str:
+    """Why there are no changes to list; else the new statements, their documents, and how many are gone."""
+    t, comparison = context.messages, context.comparison
+    previous = comparison.previous
+    if context.options.since:
+        statements = t.counted("statement_count", len(context.events))
+        return t.only_new.format(release=context.options.since, statements=statements)
+    if previous is None:
+        return t.first_report
+    gone = len(previous.event_ids.difference(context.events.event_ids))
+    if not comparison.changes and not comparison.is_new.any() and not gone:
+        return t.nothing_new.format(release=previous.release)
+    new = _new_events(context) if comparison.is_new.any() else t.no_new_events
+    lost = t.gone.format(gone=t.counted("statement_count", gone)) if gone else ""
+    return t.since.format(release=previous.release) + new + lost + t.stop
+
+
+def _new_events(context: ReportContext) -> str:
+    t, events, is_new = context.messages, context.events, context.comparison.is_new
+    documents = dict.fromkeys(events.document[is_new].tolist())
+    titles = [t.quoted.format(title=events.documents.titles[row]) for row in documents]
+    named = t.comma.join(titles[:_NAMED]) + (" …" if len(titles) > _NAMED else "")
+    return t.from_documents.format(
+        new=t.counted("new_events", int(is_new.sum())), documents=t.counted("document_count", len(titles)), titles=named
+    )
+
+
+def _changed(context: ReportContext, change: Change, topic: RankedTopic | None) -> ChangedTopic:
+    figures = _change_figures(context, change)
+    if topic is None or not change.added:
+        return ChangedTopic(change, figures, topic.number if topic else None)
+    fresh = topic.members[context.comparison.is_new[topic.members]]
+    ordered = in_time_order(context.events, fresh).tolist()
+    newest = [row for row in ordered if context.events.dates[row]][-_NEWEST:] or ordered[:_NEWEST]
+    statements = (context.statement(row, context.messages.heading_changes) for row in reversed(newest))
+    return ChangedTopic(change, figures, topic.number, tuple(statements))
+
+
+def _change_figures(context: ReportContext, change: Change) -> str:
+    """Events before and now, new ones, those from elsewhere, and where it comes from."""
+    t = context.messages
+    was = f"{change.before:,} → " if change.before not in (0, change.size) else ""
+    sources = t.comma.join(t.quoted.format(title=title) for title in change.sources)
+    parts = [
+        was + t.counted("statement_count", change.size),
+        t.new_count.format(count=f"{change.added:,}") if change.added else "",
+        t.joined.format(count=f"{change.joined:,}") if change.joined else "",
+        t.sources_of.format(titles=sources) if change.status in ("merged", "split") else "",
+    ]
+    return " · ".join(filter(None, parts))
 
 
 SECTIONS: Final[Sequence[ReportSection]] = (

@@ -1,13 +1,12 @@
 """The series of a report: its predecessor, what changed since, and pruning."""
 
 import json
-import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from uuid import uuid4
+from typing import Final
 
 import numpy as np
 
@@ -21,12 +20,15 @@ from sag_retrieval.clusters.storage import (
     read_tables,
     write_communities,
 )
-from sag_retrieval.release.folders import DRAFT, delete, sweep, write_lock
-from sag_retrieval.remote.reports import pull_reports, send_reports
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import BucketError
+from sag_retrieval.release.folders import delete, sweep, write_lock
+from sag_retrieval.remote.mirror import listed_below, measure, mirror_of
 
 _PROPER = 3
 _MAJORITY = 0.5
-LATEST = "LATEST"
+LATEST: Final = "LATEST"
+SUMMARY: Final = "report.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +217,7 @@ def find_before(series: Path, own: Path, event_ids: Sequence[str]) -> Before:
 def _kept_predecessor(own: Path) -> str | None:
     """The predecessor that an existing report names; None where there is no such report."""
     try:
-        return _name(json.loads((own / "report.json").read_text(encoding="utf-8"))["previous"])
+        return _name(json.loads((own / SUMMARY).read_text(encoding="utf-8"))["previous"])
     except DAMAGE:
         return None
 
@@ -235,25 +237,15 @@ def _name(value: object) -> str:
 def remember(series: Path, own: Path, before: str, communities: Communities, event_ids: Sequence[str]) -> None:
     """Store what the next report is compared with; naming this report as the latest is the last step."""
     with write_lock(series.parent):  # not that of the home: a long run must not keep reports waiting
-        sweep(series)
+        sweep(series, f".{LATEST}.")
         if (own / COMMUNITIES).exists():
             delete(own / COMMUNITIES)
-        sweep(own)
+        sweep(own, f".{SUMMARY}.")
         write_communities(own / COMMUNITIES, communities, event_ids)
-        _write(own / "report.json", json.dumps({"release": own.name, "previous": before}, indent=1))
+        durable.write_text(own / SUMMARY, json.dumps({"release": own.name, "previous": before}, indent=1))
         if (series / LATEST).is_dir():
             delete(series / LATEST)
-        _write(series / LATEST, own.name)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a small file, whole or not at all."""
-    draft = path.with_name(f"{DRAFT}{uuid4().hex}")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+        durable.write_text(series / LATEST, own.name)
 
 
 def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now: datetime | None = None) -> list[str]:
@@ -270,10 +262,10 @@ def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now:
     pull_reports(home)
     with write_lock(home / REPORTS):
         for series in sorted(path for path in (home / REPORTS).iterdir() if path.is_dir()):
-            sweep(series)
+            sweep(series, f".{LATEST}.")
             reports = sorted((_written(path), path) for path in series.iterdir() if path.is_dir())
             for _, path in reports:  # one that was killed may never be written again
-                sweep(path)
+                sweep(path, f".{SUMMARY}.")
             for written, path in reports[: -max(1, keep)]:
                 if written <= oldest and path.name != _latest(series):
                     delete(path)
@@ -284,5 +276,56 @@ def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now:
 
 def _written(report: Path) -> datetime:
     """When a report was finished; of an unfinished one when its folder last changed."""
-    kept = report / "report.json"
+    kept = report / SUMMARY
     return datetime.fromtimestamp((kept if kept.is_file() else report).stat().st_mtime, UTC)
+
+
+IN_BUCKET: Final = "REPORTS"
+
+
+def pull_reports(home: Path) -> None:
+    """Make the reports of this machine those of the bucket; those of a home of its own stay.
+
+    Raises:
+        BucketError: If they cannot be read.
+
+    """
+    mirror = mirror_of(home)
+    if mirror is None:
+        return
+    folder, tree = home / REPORTS, mirror.tree(IN_BUCKET)
+    for path, entry in listed_below(folder).items():
+        if tree.entries.get(path) != entry:
+            (folder / path).unlink(missing_ok=True)
+    mirror.fetch_all(tree.entries, folder)
+
+
+def send_reports(home: Path, *changed: str) -> None:
+    """Make some reports of the bucket those of this machine: written ones are sent, deleted ones forgotten.
+
+    Args:
+        home: The home; nothing is done for one of its own.
+        changed: Folders below `reports`, with `/` at the end, and files.
+
+    Raises:
+        BucketError: If the bucket cannot be written.
+
+    """
+    mirror = mirror_of(home)
+    if mirror is None or not changed:
+        return
+    folder = home / REPORTS
+    own = {path: entry for each in changed for path, entry in _own(folder, each)}
+    if not mirror.update_tree(IN_BUCKET, folder, own, lambda path: _is_below(path, changed)):
+        raise BucketError(f"other machines keep writing reports to {mirror.url}; run `sag report` again")
+
+
+def _own(folder: Path, changed: str) -> Iterable[tuple[str, tuple[int, str]]]:
+    place = folder / changed
+    if place.is_dir():
+        return [(f"{changed}{path}", entry) for path, entry in listed_below(place).items()]
+    return [(changed, measure(place))] if place.is_file() else []
+
+
+def _is_below(path: str, changed: Iterable[str]) -> bool:
+    return any(path.startswith(each) if each.endswith("/") else path == each for each in changed)

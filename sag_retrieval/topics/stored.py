@@ -3,12 +3,16 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import csr_array, issparse
 
 from sag_retrieval.clusters.events import EventTable, Rows, event_table
 from sag_retrieval.clusters.groups import CitedSentence, Communities, Community, Quality, Tie, community_id
@@ -24,14 +28,13 @@ from sag_retrieval.clusters.storage import (
     settings_hash,
     write_communities,
 )
-from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.models.protocols import ChatModel, Embedder, Vectors, joined
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.folders import delete, mark_of, sweep, write_lock, write_made
 from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.table import read_parquet
-from sag_retrieval.topics.category_vectors import write_category_vectors
 from sag_retrieval.topics.naming import KnownNames, name_communities
 
 StoredRow = Mapping[str, Any]
@@ -239,7 +242,7 @@ def release_communities(
     stored = [
         stored_names(each / COMMUNITIES, reader.index).by(chat) for each in (earlier, reader.folder) if each is not None
     ]
-    known = _joined(stored).among(each.community_id for each in built)
+    known = reduce(or_, stored, StoredNames()).among(each.community_id for each in built)
     named = name_communities(events, built, chat, known.names).communities
     models = known.models if chat is None else {each.community_id: chat.model_id for each in named}
     told = _told(reader, built.normal if kept is None else _told_of(folder).normal)
@@ -308,13 +311,6 @@ def _store(
         remote.push_beside(reader.folder.name)
 
 
-def _joined(stored: Sequence[StoredNames]) -> StoredNames:
-    joined = StoredNames()
-    for each in stored:
-        joined |= each
-    return joined
-
-
 def kept_communities(reader: Reader, options: ClusterOptions, *, is_carried: bool = False) -> Communities | None:
     """The communities stored beside a release; None where there are none of these options, or they are damaged.
 
@@ -362,3 +358,83 @@ def stored_names(folder: Path, index: Index | None = None) -> StoredNames:
 def _mark(options: ClusterOptions, chat: ChatModel | None = None) -> str:
     """What communities were made with: their options, then the model that was asked for names."""
     return f"{settings_hash(asdict(options))}-{settings_hash(chat.model_id) if chat else ''}"
+
+
+VECTORS: Final = "categories.npz"
+_FEWEST_EVENTS: Final = 2
+"""A community of one event is that event, which its own tier finds."""
+_COLUMNS: Final = ["community_id", "title", "summary", "level", "size"]
+Stored = Mapping[str, npt.NDArray[Any]]
+
+
+def categories_in(communities: pa.Table) -> pa.Table:
+    """The rows of the finest communities of two events and more."""
+    finest = pc.equal(communities["level"], pc.min(communities["level"]))
+    return communities.filter(pc.and_(finest, pc.greater_equal(communities["size"], _FEWEST_EVENTS)))
+
+
+def category_texts(categories: pa.Table) -> list[str]:
+    """The text of each that is embedded."""
+    pairs = zip(categories["title"].to_pylist(), categories["summary"].to_pylist(), strict=True)
+    return [f"{title}: {summary}" for title, summary in pairs]
+
+
+def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | None = None) -> None:
+    """Write the vectors of the communities in a folder.
+
+    Args:
+        folder: Has the table of communities.
+        embedder: That of the release.
+        earlier: Such a folder of an earlier release: its texts are not embedded again.
+
+    """
+    texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
+    known, old = _earlier(earlier, embedder)
+    fresh = [text for text in dict.fromkeys(texts) if text not in known]
+    number = known | {text: len(known) + place for place, text in enumerate(fresh)}
+    parts = [each for each in (old, embedder.embed(fresh) if fresh else None) if each is not None]
+    if not parts:
+        np.savez(folder / VECTORS, fingerprint=np.array(embedder.fingerprint))
+        return
+    rows = joined(parts)[np.array([number[text] for text in texts], np.int64)]
+    write = np.savez_compressed if issparse(rows) else np.savez  # every release in a bucket sends this file
+    write(folder / VECTORS, fingerprint=np.array(embedder.fingerprint), **_as_arrays(rows))
+
+
+def read_category_vectors(folder: Path, embedder: Embedder) -> Vectors | None:
+    """The vectors in a folder, in the order of `categories_in`; None without any of this embedder."""
+    try:
+        with np.load(folder / VECTORS) as stored:
+            return _as_vectors(stored) if str(stored["fingerprint"]) == embedder.fingerprint else None
+    except DAMAGE:
+        return None
+
+
+def _earlier(folder: Path | None, embedder: Embedder) -> tuple[dict[str, int], Vectors | None]:
+    """Row by text, and the vectors, of an earlier release; nothing where they cannot be used."""
+    vectors = read_category_vectors(folder, embedder) if folder else None
+    if folder is None or vectors is None:
+        return {}, None
+    try:
+        texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
+    except DAMAGE:
+        return {}, None
+    if len(texts) != vectors.shape[0]:
+        return {}, None
+    return {text: row for row, text in enumerate(texts)}, vectors
+
+
+def _as_arrays(vectors: Vectors) -> dict[str, Any]:
+    if not issparse(vectors):
+        return {"dense": np.asarray(vectors, np.float32)}
+    rows = csr_array(vectors)
+    return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": np.array(rows.shape)}
+
+
+def _as_vectors(stored: Stored) -> Vectors | None:
+    if "dense" in stored:
+        return np.asarray(stored["dense"], np.float32)
+    if "data" not in stored:
+        return None
+    parts = (stored["data"], stored["indices"], stored["indptr"])
+    return csr_array(parts, shape=tuple(stored["shape"].tolist()))

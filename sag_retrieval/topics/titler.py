@@ -6,18 +6,18 @@ The titler is a seam: another package adds one as an entry point of the group `s
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
-from sag_retrieval.core.errors import SettingsError, nearest, shown
-from sag_retrieval.core.plugins import Registry
+from sag_retrieval.core.plugins import Seam
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk
-from sag_retrieval.topics.words import is_phrase
 
 MOST_CHARACTERS: Final = 12
 """Of a Chinese title."""
 MOST_WORDS: Final = 6
 """Of an English title."""
+_PHRASE_CJK: Final = 4
+"""Characters of a Chinese phrase: two words of two, the usual length."""
 _ADDED = patterns("all")["added_in_brackets"]
 _COMMA = patterns("all")["comma"]
 
@@ -50,6 +50,11 @@ def fits(title: str) -> bool:
     """Whether a title is short enough: 12 characters in Chinese, else 6 words; separators do not count."""
     bare = title.replace(" · ", " ")
     return len(bare.replace(" ", "")) <= MOST_CHARACTERS if is_cjk(bare) else len(bare.split()) <= MOST_WORDS
+
+
+def is_phrase(term: str) -> bool:
+    """Whether a term is more than one noun: two words, or four Chinese characters."""
+    return " " in term or (is_cjk(term) and len(term) >= _PHRASE_CJK)
 
 
 def shorten(text: str) -> str:
@@ -103,14 +108,6 @@ class Titler(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class NamedTitler:
-    """A titler by its name for users."""
-
-    name: str
-    titles: Titler
-
-
 def by_terms(topic: TopicContents) -> Iterator[str]:
     """The title of the one document, two terms or one, two names or one, the beginning of the most central sentence.
 
@@ -162,24 +159,5 @@ def _opened(form: str) -> str:
     return form[:1].upper() + form[1:]
 
 
-def _adapted(name: str, found: object) -> NamedTitler:
-    if not callable(found):
-        raise TypeError(f"{found!r} cannot be called with a topic")
-    return NamedTitler(name, cast("Titler", found))
-
-
-TITLERS: Final = Registry("sag.titlers", [NamedTitler("terms", by_terms)], _adapted)
+TITLERS: Final = Seam[Titler]("sag.titlers", "titler", "a topic", terms=by_terms)
 """Titlers by name."""
-
-
-def titler_named(name: str) -> Titler:
-    """The titler of a name.
-
-    Raises:
-        SettingsError: If there is none of this name.
-        PluginError: If the package that adds it cannot be used.
-
-    """
-    if name not in TITLERS:
-        raise SettingsError(f"titler {shown(name)} is none of {', '.join(TITLERS)}{nearest(name, TITLERS)}")
-    return TITLERS[name].titles

@@ -10,13 +10,14 @@ from click.testing import CliRunner, Result
 
 from sag_pipeline.defs.config import given_options, run_config
 from sag_pipeline.defs.resources import PipelineResource
-from sag_pipeline.extract.rules.recogniser import RECOGNISERS, NamedRecogniser
+from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.options import RunOptions
 from sag_retrieval import open_release
 from sag_retrieval.cli.choices import default_options, option_names
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.options import build_options, describe_options, options_of
+from sag_retrieval.core.plugins import NamedFunction
 from sag_retrieval.search.registry import METHODS
 from tests.support.bare_ingest import bare_ingest
 
@@ -277,7 +278,7 @@ def test_an_ingest_with_unchanged_options_makes_nothing_anew(here):
 
 @pytest.mark.parametrize("option", options_of(RunOptions), ids=lambda option: option.name)
 def test_the_dagster_resource_has_every_option_of_an_ingest(option, monkeypatch):
-    monkeypatch.setitem(RECOGNISERS.own, "5", NamedRecogniser("5", lambda text, language: []))
+    monkeypatch.setitem(RECOGNISERS.own, "5", NamedFunction("5", lambda text, language: []))
     usual = build_options(RunOptions, None, what="ingest")
     changed = _changed(option)
     config = run_config(changed)

@@ -23,9 +23,8 @@ from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.reports.report import make_report
-from sag_retrieval.topics.category_vectors import VECTORS
 from sag_retrieval.topics.naming import Described
-from sag_retrieval.topics.stored import MADE_FOR, NAMED_BY, kept_communities, release_communities
+from sag_retrieval.topics.stored import MADE_FOR, NAMED_BY, VECTORS, kept_communities, release_communities
 from tests.support.bare_ingest import bare_ingest, kept_ingest
 from tests.support.chat_server import ChatServer
 

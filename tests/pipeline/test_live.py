@@ -5,8 +5,8 @@ import threading
 import dagster as dg
 import pytest
 
+from sag_pipeline.defs.corpus_assets import beating
 from sag_pipeline.progress import listener, listening, offer
-from sag_pipeline.runs.live import beating
 
 
 def lines_of(instance: dg.DagsterInstance, run_id: str) -> list[str]:

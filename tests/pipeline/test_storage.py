@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from sag_pipeline.definitions import defs
 from sag_pipeline.jobs import run_ingest
 from sag_pipeline.runs.dagster_runs import HOME, process_tag
-from sag_pipeline.runs.disk_usage import age_hours, sizes_of
-from sag_pipeline.runs.status import status_of
+from sag_pipeline.runs.status import age_hours, sizes_of, status_of
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError

@@ -98,8 +98,8 @@ def test_an_installed_package_adds_a_method_an_embedder_a_reader_and_a_scorer(pl
     assert hits[0]["document_id"] == "heron.mime"
     code = (
         "from sag_retrieval import open_release\n"
-        "from sag_retrieval.statements.scorer import scorer_named\n"
-        "assert [each.reason for each in scorer_named('with-figures')(['Sold 40.', 'Sold.'])] == ['', 'no figure']\n"
+        "from sag_retrieval.statements.scorer import SCORERS\n"
+        "assert [each.reason for each in SCORERS.function('with-figures')(['Sold 40.', 'Sold.'])] == ['', 'no figure']\n"
         "release = open_release()\n"
         "found = release.search('Who built the sensors?', method='bm25-short')\n"
         "title = release.table('documents').set_index('document_id').title['heron.mime']\n"

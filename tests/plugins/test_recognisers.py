@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
-from sag_pipeline.extract.rules.recogniser import RECOGNISERS, NamedRecogniser, recognised, recogniser_named
+from sag_pipeline.extract.rules.recogniser import RECOGNISERS, recognised
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import build_options
+from sag_retrieval.core.plugins import NamedFunction
 from sag_retrieval.language.mentions import Mention
 from tests.plugins.test_plugins import run
 from tests.support.bare_ingest import bare_ingest
@@ -35,7 +36,7 @@ def examples(monkeypatch):
 @pytest.fixture
 def added(monkeypatch):
     """Adds a recogniser under a name, as an installed package does."""
-    return lambda name, find: monkeypatch.setitem(RECOGNISERS.own, name, NamedRecogniser(name, find))
+    return lambda name, find: monkeypatch.setitem(RECOGNISERS.own, name, NamedFunction(name, find))
 
 
 def test_the_names_of_a_pipeline_of_spacy_are_typed_and_stand_where_they_say(examples, monkeypatch):
@@ -111,7 +112,7 @@ def test_a_span_outside_of_the_text_is_refused_with_its_name(added):
 
 def test_an_unknown_recogniser_is_refused_before_anything_is_read(home):
     with pytest.raises(SettingsError, match="recogniser 'rulez' is none of rules; did you mean 'rules'"):
-        recogniser_named("rulez")
+        RECOGNISERS.function("rulez")
     with pytest.raises(SettingsError, match="is none of rules"):
         bare_ingest([], {"key.recogniser": "other"})
 

@@ -31,7 +31,7 @@ from sag_pipeline.defs.assets.report import INGEST, Clustering
 from sag_pipeline.defs.config import run_config
 from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec
 from sag_pipeline.defs.resources import PipelineResource
-from sag_pipeline.extract.rules.recogniser import recogniser_named
+from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.jobs import _failed_documents, _plain
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener
@@ -91,7 +91,7 @@ def bare_ingest(
     chosen = build_options(RunOptions, options, what="ingest")
     settings = load_settings()
     home_schema(settings.home, settings.schema)
-    recogniser_named(chosen.key.recogniser)
+    RECOGNISERS.function(chosen.key.recogniser)
     own = {} if chosen.key.schema == default_schema() else {"key_schema": chosen.key.schema.model_dump(mode="json")}
     made = dict[str, dict[str, Any]]()
     resource = PipelineResource(**(run_config(chosen) | own))

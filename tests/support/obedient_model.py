@@ -23,8 +23,7 @@ from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Document
 from sag_retrieval.language.words import fold
 from sag_retrieval.models.answer_cache import AnswerCache
-from sag_retrieval.models.batching import BatchLimits
-from sag_retrieval.models.cached_chat import CachedChat
+from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of

@@ -6,19 +6,22 @@ from contextlib import closing
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, Final
 
 import dagster as dg
 from pydantic import Field, create_model
 
-from sag_pipeline.defs.checks import communities_are_dense, file_has_every_triple, report_is_whole
+from sag_pipeline.defs.checks import communities_are_dense, disk_has_room, file_has_every_triple, report_is_whole
 from sag_pipeline.defs.config import config_fields, given_options
 from sag_pipeline.defs.corpus_assets import CorpusSpec, corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result
-from sag_pipeline.defs.resources import PipelineResource, table
+from sag_pipeline.defs.resources import PipelineResource, bars, table
 from sag_pipeline.runs.delivery import check_target, deliver_report, link_of
+from sag_pipeline.runs.maintenance import prune_all
+from sag_pipeline.runs.status import age_hours, growth_of, mean_growth, sizes_of
 from sag_retrieval.clusters.options import ClusterMethod, ClusterOptions
-from sag_retrieval.core.errors import SettingsError, nearest
+from sag_retrieval.core.errors import SettingsError, StoreError, nearest
 from sag_retrieval.core.options import build_options, options_of
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.reports.options import ReportOptions
@@ -130,7 +133,7 @@ class Exporting(dg.Config):
 @corpus_asset(group="report", deps=["release"], kinds={"json"})
 def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """The triples of the current release as kg_output.json, for other systems; `sag import kg` reads it again."""
-    from sag_pipeline.importers.exports import FILE, write_graph  # noqa: PLC0415  an ingest needs neither this
+    from sag_pipeline.importers.knowledge_graph import FILE, write_graph  # noqa: PLC0415  an ingest needs neither this
     from sag_retrieval.api import open_release  # noqa: PLC0415  nor the whole of retrieval
 
     started, home = time.perf_counter(), sag.settings().home
@@ -248,4 +251,30 @@ def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineRe
             "seconds": round(time.perf_counter() - started, 3),
         },
         check_results=[check_result(report_is_whole(made.counts, made.fault))],
+    )
+
+
+@corpus_asset(group="publish", deps=["release"], kinds={"python"}, is_writing=True)
+def storage(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """What lies below the home after pruning: megabytes by kind, age of the release, growth of one release.
+
+    What is kept are options of the resource `sag`: `keep_releases`, `keep_reports`, `grace_hours`, `keep_runs` and
+    `keep_run_days`. The current release and those held open always stay.
+    """
+    started, home = time.perf_counter(), Path(sag.settings().home)
+    gone, faults = prune_all(home, context.instance, sag.run_options().keep)
+    if faults:
+        raise StoreError(f"{'; '.join(faults)}; free the cause, then run the job `prune` again")
+    sizes, age = sizes_of(home), age_hours(home)
+    return dg.MaterializeResult(
+        metadata={
+            **gone,
+            **{f"megabytes_{kind}": size for kind, size in sizes.items()},
+            "megabytes": round(sum(sizes.values()), 3),
+            "sizes": dg.MetadataValue.md(bars(sizes, "Megabytes by kind")),
+            **({} if age is None else {"release_age_hours": age}),
+            **{f"mean_growth_{name}": value for name, value in mean_growth(growth_of(home)).items()},
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        check_results=[check_result(disk_has_room(disk_usage(home).free / 1e6, sizes.get("releases", 0.0)))],
     )

@@ -7,11 +7,9 @@ aliases that the text states are joined.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
-from sag_retrieval.core.errors import SettingsError, nearest, shown
-from sag_retrieval.core.plugins import Registry
+from sag_retrieval.core.plugins import Seam
 from sag_retrieval.language.mentions import Mention
 
 RULES: Final = "rules"
@@ -30,14 +28,6 @@ class Recogniser(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRecogniser:
-    """A recogniser by its name for users."""
-
-    name: str
-    find: Recogniser
-
-
 def recognised(recogniser: str, text: str, language: str) -> list[Mention]:
     """What a recogniser finds in a text.
 
@@ -51,7 +41,7 @@ def recognised(recogniser: str, text: str, language: str) -> list[Mention]:
         ValueError: If it gives a span that is not in the text.
 
     """
-    found = list(recogniser_named(recogniser)(text, language))
+    found = list(RECOGNISERS.function(recogniser)(text, language))
     for each in found:
         if not 0 <= each.start < each.end <= len(text):
             raise ValueError(
@@ -60,30 +50,11 @@ def recognised(recogniser: str, text: str, language: str) -> list[Mention]:
     return found
 
 
-def recogniser_named(name: str) -> Recogniser:
-    """The recogniser of a name.
-
-    Raises:
-        SettingsError: If there is none of this name.
-        PluginError: If the package that adds it cannot be used.
-
-    """
-    if name not in RECOGNISERS:
-        raise SettingsError(f"recogniser {shown(name)} is none of {', '.join(RECOGNISERS)}{nearest(name, RECOGNISERS)}")
-    return RECOGNISERS[name].find
-
-
 def _by_rules(text: str, language: str) -> list[Mention]:
     from sag_pipeline.extract.rules.names import named_by_rules  # noqa: PLC0415  loads dictionaries
 
     return named_by_rules(text, language)
 
 
-def _adapted(name: str, found: object) -> NamedRecogniser:
-    if not callable(found):
-        raise TypeError(f"{found!r} cannot be called with a text and a language")
-    return NamedRecogniser(name, cast("Recogniser", found))
-
-
-RECOGNISERS: Final = Registry("sag.recognisers", [NamedRecogniser(RULES, _by_rules)], _adapted)
+RECOGNISERS: Final = Seam[Recogniser]("sag.recognisers", "recogniser", "a text and a language", rules=_by_rules)
 """Recognisers by name."""

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.models.batching import BatchLimits, batch_parts
-from sag_retrieval.models.cached_chat import split_shares
+from sag_retrieval.models.cached_chat import BatchLimits, batch_parts, split_shares
 from sag_retrieval.models.protocols import Request, Usage
 
 

@@ -15,8 +15,7 @@ from sag_pipeline.llm.known_names import NameSearch, is_written
 from sag_retrieval.core.errors import ModelUnavailable, SagError, SettingsError
 from sag_retrieval.core.records import Document
 from sag_retrieval.models.answer_cache import AnswerCache
-from sag_retrieval.models.batching import BatchLimits
-from sag_retrieval.models.cached_chat import CachedChat
+from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions

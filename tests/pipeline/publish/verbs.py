@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sag_pipeline.importers.exports import graph_of_release
+from sag_pipeline.importers.knowledge_graph import graph_of_release
 from sag_retrieval import METHODS, MODES, Release
 from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation.answers import evaluate_answers

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from sag_retrieval.clusters.clustering import build_communities, partition, to_graph
+from sag_retrieval.clusters.clustering import build_communities, measure, partition, to_graph
 from sag_retrieval.clusters.events import EventLinks
-from sag_retrieval.clusters.groups import Communities, measure
+from sag_retrieval.clusters.groups import Communities
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import weigh_edges
 from sag_retrieval.clusters.storage import communities_tables, read_communities

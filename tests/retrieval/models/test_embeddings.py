@@ -5,8 +5,8 @@ import pytest
 
 from sag_retrieval.core.errors import AnswerError, SettingsError
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.models.embeddings import BATCH, BATCH_TOKENS, OpenAIEmbedder, _decoded, unit_rows
 from sag_retrieval.models.open import open_chat, open_dense, open_embedder
+from sag_retrieval.models.openai import BATCH, BATCH_TOKENS, OpenAIEmbedder, _decoded, unit_rows
 from tests.support.chat_server import ChatServer, vector_of
 
 

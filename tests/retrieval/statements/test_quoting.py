@@ -6,8 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from sag_retrieval.clusters.events import Chunks, Documents, EventLinks, EventTable, Keys
-from sag_retrieval.statements.quoting import QuotableEvents, boilerplate, good_rows, quotable, worth, worth_quoting
-from sag_retrieval.statements.scorer import Judged
+from sag_retrieval.statements.scorer import (
+    Judged,
+    QuotableEvents,
+    boilerplate,
+    good_rows,
+    quotable,
+    worth,
+    worth_quoting,
+)
 
 NAMES = ("Falk Mills", "Falk", "Brandt", "Oster", "Lindqvist", "Amsel", "Kielwick")
 

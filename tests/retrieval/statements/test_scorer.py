@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.statements.form import is_prose, is_sentence, is_speech, refers_back
-from sag_retrieval.statements.scorer import FEATURES, QUOTABLE, WORTH, Judged, by_features, features, scorer_named
+from sag_retrieval.statements.scorer import FEATURES, QUOTABLE, SCORERS, WORTH, Judged, by_features, features
 
 PLAIN = ["Falk Mills sold 40 looms to the guild of Varn in 2019.", "冯氏磨坊2019年把40台织机卖给了澜河行会。"]
 BROKEN = {
@@ -52,7 +52,7 @@ def test_any_text_has_probabilities_that_depend_on_it_alone(text):
 
 def test_an_unknown_scorer_is_refused_with_those_that_there_are():
     with pytest.raises(SettingsError, match="statement_scorer 'featurs' is none of features; did you mean"):
-        scorer_named("featurs")
+        SCORERS.function("featurs")
 
 
 @pytest.mark.parametrize(

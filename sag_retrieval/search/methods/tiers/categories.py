@@ -16,7 +16,7 @@ from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.folders import MADE, check_made
 from sag_retrieval.release.mapped_arrays import CsrLists, group, take_rows
 from sag_retrieval.release.table import read_parquet
-from sag_retrieval.topics.category_vectors import categories_in, category_texts, read_category_vectors
+from sag_retrieval.topics.stored import categories_in, category_texts, read_category_vectors
 
 COMMUNITIES: Final = "communities"
 _TABLES: Final = ("communities", "community_events")

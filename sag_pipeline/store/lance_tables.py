@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -169,7 +170,7 @@ class LanceTables:
     def __init__(self, folder: Path) -> None:
         """Hold the folder, which may not exist."""
         self.folder = folder
-        self._compared: set[tuple[str, str]] = set()
+        self._compared: set[tuple[Path, str]] = set()
 
     def sealed(self) -> dict[str, SealedTable]:
         """What the list names.
@@ -208,13 +209,15 @@ class LanceTables:
 
         """
         table = self.sealed()[name]
-        mark = (table.folder, _hash_of(asdict(table)))
-        if mark not in self._compared:
-            for path, what in self.faults(deep=True, names=[name]):
-                raise StoreError(f"{path} is damaged ({what}); `sag repair` mends it")
-            self._compared.add(mark)
-        return self._database().open_table(table.path)
+        for file, (length, digest) in table.files.items():
+            path = self.folder / table.folder / file
+            if (path, digest) not in self._compared:
+                if what := _fault_of(path, length, digest):
+                    raise StoreError(f"{path} is damaged ({what}); `sag repair` mends it")
+                self._compared.add((path, digest))
+        return self._database.open_table(table.path)
 
+    @cached_property
     def _database(self) -> Any:  # noqa: ANN401
         return open_database(self.folder)
 
@@ -334,7 +337,7 @@ class LanceTables:
             good = [run for run in table.runs if run[1] not in bad]
             if bad and good and all(file.startswith("data/") for file in bad):
                 rows = np.concatenate([np.arange(first, first + count) for first, _, _, count in good])
-                self._write(name, _rows_of(self._database().open_table(table.path), rows))  # of no release any more
+                self._write(name, _rows_of(self._database.open_table(table.path), rows))  # of no release any more
             elif bad:
                 self.drop(name)
 
@@ -345,7 +348,7 @@ class LanceTables:
     def _write(self, name: str, reader: pa.RecordBatchReader, release: str = "") -> None:
         """A table of its own, which takes the place of the one before."""
         folder = f"{name}-{uuid4().hex[:12]}"
-        table = self._database().create_table(folder, reader, schema=reader.schema)
+        table = self._database.create_table(folder, reader, schema=reader.schema)
         if table.count_rows():
             self._seal(name, SealedTable(f"{folder}.lance", 0, {}, release=release), table)
         else:

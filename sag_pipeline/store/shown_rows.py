@@ -101,13 +101,16 @@ def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bo
             return np.full(len(given.rows), -1, np.int64)
         name = f"{PROJECTED if isinstance(first[1], csr_array) else PUBLISHED}{given.kind}"
     if name.startswith(PUBLISHED):
-        _keep_texts(store, given.kind, before[ID], stays, given.texts[new])
+        _keep_texts(store, name, before, stays, given.texts[new])
     batches = None if first is None else _batches(given, new, chain([first], blocks))
     hidden = before["_rowid"].to_numpy().astype(np.int64)[~stays]
     tables.show(name, batches, hidden, release, is_new=is_new)
     if is_erased and name in tables.sealed():
         tables.leave_out(name, lambda rows: np.ones(len(rows), np.bool_))
-    return _settled(store, given, name)
+    if name.startswith(PUBLISHED):
+        _drop_texts(store, given.kind, given.texts[new])
+    is_last = given.wanted is not None and not is_erased
+    return _row_ids(store, given, name, int(stays.sum()) if is_last else 0)
 
 
 def _before(store: VectorStore, given: ReleasedRows, name: str | None) -> pa.Table:
@@ -121,7 +124,8 @@ def _before(store: VectorStore, given: ReleasedRows, name: str | None) -> pa.Tab
 
 def _all_in(wanted: pa.Array, places: Sequence[pa.ChunkedArray]) -> bool:
     chunks = [chunk for place in places for chunk in place.chunks]
-    return bool(pc.all(pc.is_in(wanted, pa.chunked_array(chunks, pa.string()).combine_chunks())).as_py() is not False)
+    known = pa.chunked_array(chunks, pa.string()).combine_chunks()
+    return bool(np.asarray(pc.is_in(wanted, known)).all())
 
 
 def _batches(given: ReleasedRows, new: Rows64, blocks: Iterator[_Block]) -> Iterator[pa.RecordBatch]:
@@ -134,25 +138,33 @@ def _batches(given: ReleasedRows, new: Rows64, blocks: Iterator[_Block]) -> Iter
         yield from rows.append_column(VECTOR, column).combine_chunks().to_batches()
 
 
-def _keep_texts(store: VectorStore, kind: str, held: pa.ChunkedArray, stays: Flags, new: VectorIds) -> None:
-    """Vectors of texts that only hidden rows have: by the hash of the text, as a text is embedded once."""
-    ids = raw(held.combine_chunks())
-    lost = np.setdiff1d(np.setdiff1d(ids[~stays], ids[stays]), new)
-    own = store.tables.ids(kind)[ID].combine_chunks() if kind in store.tables.sealed() else None
-    lost = lost if own is None else lost[~among(fixed(lost), raw(own))]
-    for numbers, vectors in store.blocks(lost, _ROWS_A_BLOCK):
-        store.append(kind, lost[numbers], vectors)
+def _keep_texts(store: VectorStore, name: str, before: pa.Table, stays: Flags, new: VectorIds) -> None:
+    """Vectors of texts that only hidden rows have are kept by the hash of the text, as a text is embedded once."""
+    if stays.all():
+        return
+    kind, ids = name.removeprefix(PUBLISHED), raw(before[ID].combine_chunks())
+    row_ids = before["_rowid"].to_numpy().astype(np.int64)
+    others = [ids[stays], new]
+    if kind in store.tables.sealed():
+        others.append(raw(store.tables.ids(kind)[ID].combine_chunks()))
+    lost = np.flatnonzero(~stays & ~np.isin(ids, np.concatenate(others)))
+    lost = lost[np.unique(ids[lost], return_index=True)[1]]
+    for at in range(0, len(lost), _ROWS_A_BLOCK):
+        block = lost[at : at + _ROWS_A_BLOCK]
+        store.append(kind, ids[block], store.take(name, row_ids[block]))
 
 
-def _settled(store: VectorStore, given: ReleasedRows, name: str) -> Rows64:
-    """The row of each given one; texts that rows have are kept by their hash no longer."""
+def _drop_texts(store: VectorStore, kind: str, shown: VectorIds) -> None:
+    """Of texts that a row of the table has now, no vector is kept by their hash."""
     tables = store.tables
-    if name not in tables.sealed():
+    if kind in tables.sealed() and among(tables.ids(kind)[ID], shown).any():
+        tables.leave_out(kind, lambda held: ~among(held[ID], shown))
+
+
+def _row_ids(store: VectorStore, given: ReleasedRows, name: str, first: int) -> Rows64:
+    """The row of each given one, which lie from a row on."""
+    if name not in store.tables.sealed():
         return np.full(len(given.rows), -1, np.int64)
-    rows = tables.ids(name, [ID, given.id])
-    if name.startswith(PUBLISHED) and given.kind in tables.sealed():
-        shown = raw(rows[ID].combine_chunks())
-        if among(tables.ids(given.kind)[ID], shown).any():
-            tables.leave_out(given.kind, lambda held: ~among(held[ID], shown))
+    rows = store.tables.ids(name, [given.id], first)
     at = np.asarray(pc.fill_null(pc.index_in(given.ids, rows[given.id].combine_chunks()), -1))
     return np.append(rows["_rowid"].to_numpy().astype(np.int64), -1)[at]

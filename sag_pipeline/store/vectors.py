@@ -100,8 +100,9 @@ class VectorStore:
         return old + sum(self.tables.sealed()[name].rows for name in self._sources())
 
     def _sources(self) -> list[str]:
-        """Tables that have vectors by the hash of their text."""
-        return [name for name in self.tables.sealed() if not name.startswith(PROJECTED)]
+        """Tables that have vectors by the hash of their text; first those of texts that no release has yet."""
+        names = [name for name in self.tables.sealed() if not name.startswith(PROJECTED)]
+        return sorted(names, key=lambda name: name.startswith(PUBLISHED))
 
     def append(self, kind: str, ids: VectorIds, vectors: Vectors) -> None:
         """Add vectors of texts that have none in this kind, durably.
@@ -115,17 +116,17 @@ class VectorStore:
 
     def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
         """Vectors of the texts in order, with their numbers; texts without a vector are left out."""
-        kinds = self._sources()
-        places = {name: self.row_ids(name, ids) for name in kinds}
-        left = np.ones(len(ids), np.bool_)
-        for rows in places.values():  # each text from the first kind that has it
-            rows[~left] = -1
-            left &= rows < 0
+        places, left = dict[str, Rows64](), np.arange(len(ids))
+        for name in self._sources():  # each text from the first table that has it
+            places[name] = np.full(len(ids), -1, np.int64)
+            if len(left):
+                places[name][left] = self.row_ids(name, ids[left])
+                left = left[places[name][left] < 0]
         for start in range(0, len(ids), rows_a_block):
             block = slice(start, start + rows_a_block)
-            pieces = [self._taken(kind, places[kind][block]) for kind in kinds if (places[kind][block] >= 0).any()]
+            pieces = [self.take(name, rows[block]) for name, rows in places.items() if (rows[block] >= 0).any()]
             if pieces:
-                numbers = np.concatenate([np.flatnonzero(places[kind][block] >= 0) for kind in kinds])
+                numbers = np.concatenate([np.flatnonzero(rows[block] >= 0) for rows in places.values()])
                 order = np.argsort(numbers, kind="stable")
                 yield (start + numbers[order]).astype(np.int32), joined(pieces)[order]
 
@@ -141,7 +142,7 @@ class VectorStore:
                 found[missing] = _row_ids(self.tables.ids(name, first=first), ids[missing])
         return found
 
-    def _taken(self, name: str, row_ids: Rows64) -> Vectors:
+    def take(self, name: str, row_ids: Rows64) -> Vectors:
         """The vectors of rows of a table, in order; -1 is left out."""
         held, opened = self.tables.sealed()[name], self.tables.open(name)
         if held.runs:

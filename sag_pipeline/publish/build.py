@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.extract.revisions import REVISIONS_VERSION
+from sag_pipeline.extract.table_cells import table_cells
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
@@ -169,12 +170,24 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
             rows.query(_TRIPLES, ("triples",), canonical=resolution.canonical, events=events.select(["event_id"])),
         ),
     }
+    tables["tables"] = _cells(documents)
     tables["revisions"] = _shaped("revisions", rows.whole("revisions", TABLES["revisions"]))
     tables |= {name: _as_stored(rows, name) for name in ROW_FILES if name not in tables}
     return Relational(
         {name: tables[name] for name in ROW_FILES},
         _parts(keyed, keys, _counts(rows, keyed, chunks, keys), (event_chunk, chunk_document), len(documents)),
     )
+
+
+def _cells(documents: pa.Table) -> pa.Table:
+    """The cells of the tables of documents."""
+    found: dict[str, list[Any]] = {name: [] for name in TABLES["tables"].names}
+    given = documents.select(["document_id", "text", "language"]).filter(pc.match_substring(documents["text"], "|"))
+    for row in given.to_pylist():
+        for cell in table_cells(row["text"], row["language"]):
+            for name, value in {"document_id": row["document_id"], **cell._asdict()}.items():
+                found[name].append(value)
+    return _shaped("tables", pa.table(found, schema=TABLES["tables"]))
 
 
 def _as_stored(rows: StoredRows, name: str) -> pa.Table:
@@ -311,7 +324,7 @@ def _write_kept_vectors(folder: Path, name: str, contents: Contents, below: str,
         write_vectors(folder, name, [(rows, taken)], (len(rows), vectors.dimension))
 
 
-PUBLISH_VERSION: Final = "3"
+PUBLISH_VERSION: Final = "4"
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536

@@ -104,6 +104,14 @@ def test_parquet_files_of_one_layer_are_the_tables(home, tmp_path):
         assert pl.read_parquet(release.paths["parquet"] / "keys/*.parquet").height == release.tables["keys"]
 
 
+def test_cells_of_the_tables_of_documents_are_rows_in_every_layer(home):
+    with home.opened() as release, open_tables(release.path) as tables:
+        query = "SELECT document_id, number, unit, text FROM tables WHERE header = 'Cost (EUR)' ORDER BY document_id"
+        wanted = sorted((name, float(made.seed), "EUR", str(made.seed)) for name, made in home.kept.items())
+        assert tables.sql(query).fetchall() == wanted
+        assert [tuple(row.values()) for row in release.sql(query).rows] == wanted
+
+
 def lance_rows(folder, name):
     """The rows of a Lance table of a release by id, and their vectors."""
     rows = lancedb.connect(folder / "lance").open_table(name).to_pandas().set_index(f"{name[:-1]}_id").sort_index()

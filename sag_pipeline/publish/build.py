@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.extract.revisions import REVISIONS_VERSION
+from sag_pipeline.extract.table_cells import table_cells
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.publish.open_tables import Hidden, write_database, write_parquet
 from sag_pipeline.publish.stored_rows import StoredRows, state_hashes
+from sag_pipeline.store.shown_rows import ReleasedRows, show
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
 from sag_pipeline.tables import RECORDS
@@ -168,12 +170,24 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
             rows.query(_TRIPLES, ("triples",), canonical=resolution.canonical, events=events.select(["event_id"])),
         ),
     }
+    tables["tables"] = _cells(documents)
     tables["revisions"] = _shaped("revisions", rows.whole("revisions", TABLES["revisions"]))
     tables |= {name: _as_stored(rows, name) for name in ROW_FILES if name not in tables}
     return Relational(
         {name: tables[name] for name in ROW_FILES},
         _parts(keyed, keys, _counts(rows, keyed, chunks, keys), (event_chunk, chunk_document), len(documents)),
     )
+
+
+def _cells(documents: pa.Table) -> pa.Table:
+    """The cells of the tables of documents."""
+    found: dict[str, list[Any]] = {name: [] for name in TABLES["tables"].names}
+    given = documents.select(["document_id", "text", "language"]).filter(pc.match_substring(documents["text"], "|"))
+    for row in given.to_pylist():
+        for cell in table_cells(row["text"], row["language"]):
+            for name, value in {"document_id": row["document_id"], **cell._asdict()}.items():
+                found[name].append(value)
+    return _shaped("tables", pa.table(found, schema=TABLES["tables"]))
 
 
 def _as_stored(rows: StoredRows, name: str) -> pa.Table:
@@ -310,10 +324,11 @@ def _write_kept_vectors(folder: Path, name: str, contents: Contents, below: str,
         write_vectors(folder, name, [(rows, taken)], (len(rows), vectors.dimension))
 
 
-PUBLISH_VERSION: Final = "3"
+PUBLISH_VERSION: Final = "4"
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
+_COUNTED: Final = ("event_count", "chunk_count", "document_count", "idf")
 _OF_RELEASE: Final = ("lance/", "embedder/", "communities/", OF_LARGE)
 """Files that each release has for itself, though most are those of the one before."""
 
@@ -326,6 +341,8 @@ class Embedding:
     embedder: Embedder
     vectors: VectorStore
     save: Callable[[Path], None]
+    is_indexed: bool = False
+    """Whether Lance trains its index of the vectors of large tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,10 +364,13 @@ def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[C
     report("release", 0, 0, "vectors, full text and rows")
     source.embedding.save(draft / "embedder")
     _write_layer(draft, 0, made, source, None)
+    manifest = _manifest(source)
+    for name in KINDS:
+        _write_vectors(draft, 0, _released(name, made.tables[name]), source.embedding, manifest.release_id)
     links = {"event_keys": len(made.parts.event_keys.items), "chunk_keys": len(made.parts.chunk_keys.items)}
     counts = {name: links[name] if name in links else made.tables[name].num_rows for name in TABLES}
     index = {name: _index(draft, name, counts[name]) for name in KINDS}
-    manifest = replace(_manifest(source), counts=counts, index=index)
+    manifest = replace(manifest, counts=counts, index=index)
     write_database(draft, manifest.smoothing)
     report("release", 0, 0, "checks")
     return _checked(manifest, check_release(draft, manifest, made.tables))
@@ -376,9 +396,13 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     files = [RowFiles(contents, manifest, each) for each in range(number + 1)]
     layers = [Layer.open(contents.place(layer_path(each)), rows) for each, rows in enumerate(files)]
     joined = join_links(layers, manifest.smoothing)
+    for name in KINDS:
+        wanted = _embedded_ids(name, [layer(name) for layer in files], joined.rows[name])
+        rows = _released(name, made.tables[name], wanted)
+        _write_vectors(draft, number, rows, source.embedding, manifest.release_id, is_erased=base.is_erasing)
     write_database(draft, manifest.smoothing, Hidden.of(files, joined.rows), base.folder)
-    links = {name: len(joined.graph[name].items) for name in ("event_keys", "chunk_keys")}
-    counts = own | links | {name: len(rows) for name, rows in joined.rows.items()}
+    counts = own | {name: len(joined.graph[name].items) for name in ("event_keys", "chunk_keys")}
+    counts |= {name: len(rows) for name, rows in joined.rows.items()}
     index = {name: base.manifest.index[name] | {"rows": counts[name]} for name in KINDS}
     manifest = replace(manifest, counts={name: counts[name] for name in TABLES}, index=index)
     report("release", 0, 0, "checks")
@@ -445,9 +469,7 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
     folder, tables = draft / layer_path(number), made.tables
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # longest first; most of the work is done outside Python
-        hashed = {name: _vector_ids_of(name, tables[name]) for name in KINDS}
-        written = [pool.submit(_write_vectors, draft, number, name, hashed[name], source.embedding) for name in KINDS]
-        written.append(pool.submit(_write_arrays, folder / "arrays", made, is_first=not number))
+        written = [pool.submit(_write_arrays, folder / "arrays", made, is_first=not number)]
         written.append(pool.submit(write_parquet, draft, number, tables, made.parts))
         for name, rows in tables.items():
             save_rows((draft if name in OF_ALL else folder) / "rows" / f"{name}.arrow", rows)
@@ -465,27 +487,47 @@ def _write_arrays(folder: Path, made: Relational, *, is_first: bool) -> None:
         write_graph(folder / FOLDER, made.tables, made.parts)
 
 
-def _write_vectors(draft: Path, number: int, name: str, hashes: VectorIds, embedding: Embedding) -> None:
-    """Write what a release needs to read the vectors of one table in one layer.
+def _write_vectors(
+    draft: Path, number: int, given: ReleasedRows, embedding: Embedding, release: str, *, is_erased: bool = False
+) -> None:
+    """Write the rows of one layer to Lance, link the files, and write what a release needs to read the vectors.
 
-    Dense vectors stay in the files of Lance, which are linked; sparse ones, and those that Lance stores in a form that
-    cannot be mapped, are written as arrays.
+    Dense vectors stay in the files of Lance; sparse ones, and those that Lance stores in a form that cannot be mapped,
+    are written as arrays.
     """
-    first = draft / "arrays" / "vectors"
-    folder, shape = draft / layer_path(number) / "arrays" / "vectors", (len(hashes), embedding.embedder.dimension)
-    table = embedding.vectors.sealed(name)
+    name, store, first = given.kind, embedding.vectors, draft / "arrays" / "vectors"
+    folder, shape = draft / layer_path(number) / "arrays" / "vectors", (len(given.rows), embedding.embedder.dimension)
+    row_ids, table = show(store, given, release, is_erased=is_erased), None
+    if (shown := store.shown(name)) is not None:
+        if embedding.is_indexed:
+            store.index(shown)
+        store.link(shown, draft / LANCE / f"{name}.lance")
+        table = store.tables.sealed()[shown]
     if table is not None and table.runs:
-        embedding.vectors.link(name, draft / LANCE / f"{name}.lance")
         write_runs(first, name, table.runs, shape[1], table.folder, table.moved)
-        write_placed(folder, name, embedding.vectors.row_ids(name, hashes))
+        write_placed(folder, name, row_ids)
         placed = open_placed(folder, name, draft)
         if number and describe_binary_index(first, name):
             save_array(folder / f"{name}.signs", pack(placed[:]))
-        elif not number and len(hashes) > INDEXED_ROWS:
+        elif not number and len(given.rows) > INDEXED_ROWS:
             write_binary_index(folder, name, placed)
     else:
         rows_a_block = max(1, _BLOCK_BYTES // (4 * shape[1]))
-        write_vectors(folder, name, embedding.vectors.blocks(hashes, rows_a_block), shape)
+        write_vectors(folder, name, store.blocks(given.texts, rows_a_block), shape)
+
+
+def _released(name: str, rows: pa.Table, wanted: pa.Array | None = None) -> ReleasedRows:
+    """What Lance has of a table: its columns but those that each release counts again."""
+    columns = [column for column in rows.column_names if column not in _COUNTED]
+    return ReleasedRows(name, rows.select(columns), _vector_ids_of(name, rows), wanted)
+
+
+def _embedded_ids(name: str, layers: Sequence[pa.Table], shown: Joined) -> pa.Array:
+    """The ids of the rows that a release shows of its layers and that have a text."""
+    columns = [f"{name[:-1]}_id", *(["value_string"] if name == "keys" else [])]
+    rows = take_rows(pa.concat_tables([layer.select(columns) for layer in layers]), shown.source)
+    found = rows.filter(pc.not_equal(rows["value_string"], "")) if name == "keys" else rows
+    return found.column(0).combine_chunks()
 
 
 def _index(draft: Path, name: str, count: int) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sag_pipeline.publish.links import Resolution
 from sag_pipeline.store.store import PURGE, Store
-from sag_pipeline.store.vectors import KINDS, VectorStore
+from sag_pipeline.store.vectors import KINDS, MOST_FILES, VectorStore
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Rows64, Words64
@@ -26,7 +26,7 @@ from sag_retrieval.release.mapped_arrays import FilePlace, map_array, map_rows
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import DATABASE, OPEN_TABLES
 from sag_retrieval.release.tables import RowFiles
-from sag_retrieval.release.vectors import PLACED, read_runs
+from sag_retrieval.release.vectors import LANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +224,8 @@ class Base:
     """What the kept layers say of keys."""
     left_out: Mapping[int, Flags] = field(default_factory=dict)
     """Kept layers that are written again from their own files, each with flags of its documents that are left out."""
+    is_erasing: bool = False
+    """Whether no file of the next release may hold what it does not show."""
 
 
 def find_base(
@@ -237,7 +239,7 @@ def find_base(
         folder = releases.path()
         manifest = Manifest.read(folder)
         contents = Contents(folder, manifest)
-        if not contents.is_checked or manifest.smoothing != resolution.smoothing or not _has(manifest, vectors, folder):
+        if not contents.is_checked or manifest.smoothing != resolution.smoothing or not _has(manifest, vectors):
             return None
         contents.check("rows/", "arrays/", "layers/", OPEN_TABLES, DATABASE)
         is_erasing = store.ledger.whole(PURGE) is not None
@@ -247,15 +249,16 @@ def find_base(
         return None
 
 
-def _has(manifest: Manifest, vectors: VectorStore, folder: Path) -> bool:
-    """Whether it has open tables, and the store still the tables of its vectors, whose rows keep their ids."""
+def _has(manifest: Manifest, vectors: VectorStore) -> bool:
+    """Whether it has open tables, and the store still its rows with their vectors, in few files."""
     if manifest.embedder_fingerprint != vectors.fingerprint or DATABASE not in manifest.files:
         return False
     for kind in KINDS:
-        sealed, is_placed = vectors.sealed(kind), f"arrays/vectors/{kind}{PLACED}" in manifest.files
-        if is_placed != (sealed is not None and bool(sealed.runs)):
+        name, below = vectors.shown(kind), f"{LANCE}/{kind}.lance/"
+        if any(file.startswith(below) for file in manifest.files) != (name is not None):
             return False
-        if is_placed and sealed and read_runs(folder / "arrays" / "vectors", kind).table != sealed.folder:
+        table = vectors.tables.sealed()[name] if name else None
+        if table and (table.release != manifest.release_id or len(table.files) > MOST_FILES):
             return False
     return True
 
@@ -293,7 +296,7 @@ def _base(
     left_out = {n: h for n, h in left_out.items() if h.any() or _is_outdated(files[n], folders[n], resolution)}
     if kept < count:
         described = KeyDescriptions.read(files[:kept], folders[:kept])
-    return Base(folder, contents, manifest, kept, written, described, left_out)
+    return Base(folder, contents, manifest, kept, written, described, left_out, is_erasing)
 
 
 def _touched(

@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -133,6 +135,8 @@ SEALED: Final = "sealed.json"
 ID: Final = "vector_id"
 _READ: Final = 1 << 22
 _BATCH: Final = 16_384
+_HIDDEN: Final = "_deletions/"
+"""Folder of lists of hidden rows: a file is named by the number of the file of data, and by the version before."""
 _UNINDEXED_AT_MOST: Final = 0.2
 """Lance compares rows outside its index one by one; with a larger share the index is trained again."""
 _VERSIONS: Final = 2**64 - 1
@@ -151,6 +155,8 @@ class SealedTable:
     """Where vectors lie in the files; empty where they are sparse, or stored in a form that cannot be mapped."""
     moved: Sequence[Moved] = ()
     """Rows that were written again: ids that they had, and have now."""
+    release: str = ""
+    """The release whose rows it has; empty for vectors by the hash of their text."""
 
     @property
     def path(self) -> str:
@@ -164,7 +170,7 @@ class LanceTables:
     def __init__(self, folder: Path) -> None:
         """Hold the folder, which may not exist."""
         self.folder = folder
-        self._compared: set[tuple[str, str]] = set()
+        self._compared: set[tuple[Path, str]] = set()
 
     def sealed(self) -> dict[str, SealedTable]:
         """What the list names.
@@ -203,13 +209,15 @@ class LanceTables:
 
         """
         table = self.sealed()[name]
-        mark = (table.folder, _hash_of(asdict(table)))
-        if mark not in self._compared:
-            for path, what in self.faults(deep=True, names=[name]):
-                raise StoreError(f"{path} is damaged ({what}); `sag repair` mends it")
-            self._compared.add(mark)
-        return self._database().open_table(table.path)
+        for file, (length, digest) in table.files.items():
+            path = self.folder / table.folder / file
+            if (path, digest) not in self._compared:
+                if what := _fault_of(path, length, digest):
+                    raise StoreError(f"{path} is damaged ({what}); `sag repair` mends it")
+                self._compared.add((path, digest))
+        return self._database.open_table(table.path)
 
+    @cached_property
     def _database(self) -> Any:  # noqa: ANN401
         return open_database(self.folder)
 
@@ -220,18 +228,46 @@ class LanceTables:
         found: pa.Table = (query.offset(first) if first else query).limit(rows).to_arrow()
         return found.combine_chunks()
 
-    def add(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+    def add(self, name: str, batches: Iterator[pa.RecordBatch]) -> None:
         """Append rows: a new version of the table, or a new table."""
-        before = self.sealed().get(name)
-        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        self.show(name, batches)
+
+    def show(
+        self,
+        name: str,
+        batches: Iterator[pa.RecordBatch] | None,
+        hidden: Rows64 | None = None,
+        release: str = "",
+        *,
+        is_new: bool = False,
+    ) -> None:
+        """Append rows and hide others, by their ids, in one step; the bytes of hidden rows stay until `leave_out`.
+
+        Args:
+            name: Of the table.
+            batches: The rows; None: none.
+            hidden: Ids of rows to hide.
+            release: The release whose rows the table has then.
+            is_new: Write the table anew, of these rows alone.
+
+        """
+        before = None if is_new else self.sealed().get(name)
         durable.make_folder(self.folder)
         self.sweep()
         if before is None:
-            self._write(name, reader)
+            if batches is None:
+                self.drop(name)
+            else:
+                self._write(name, _reader(batches), release)
             return
-        table = self.open(name)
-        table.add(reader)
-        self._seal(name, before, table)
+        table, told = self.open(name), replace(before, release=release)
+        if batches is not None:
+            table.add(_reader(batches))
+            rows = int(table.count_rows())
+            told = replace(told, rows=rows, runs=self._grown_runs(before, table, rows))
+        for at in range(0, 0 if hidden is None else len(hidden), _BATCH):
+            table.delete(f"_rowid IN ({', '.join(map(str, hidden[at : at + _BATCH].tolist()))})")
+        self._seal(name, told, table)
 
     def rewrite(self, name: str, select: Callable[[pa.RecordBatch], pa.RecordBatch]) -> int:
         """Write a table again with what `select` leaves of each batch; nothing else stays in any file.
@@ -242,23 +278,26 @@ class LanceTables:
         """
         before = self.sealed()[name]
         stream = self.open(name).search().limit(before.rows).to_batches(batch_size=_BATCH)
-        self._write(name, pa.RecordBatchReader.from_batches(stream.schema, (select(batch) for batch in stream)))
+        batches = (select(batch) for batch in stream)
+        self._write(name, pa.RecordBatchReader.from_batches(stream.schema, batches), before.release)
         after = self.sealed().get(name)
         return before.rows - (after.rows if after else 0)
 
     def leave_out(self, name: str, is_kept: Callable[[pa.Table], Flags]) -> None:
         """Write those files again that hold rows to be left out; nothing of these stays in any file.
 
-        Rows that move keep the ids they had, by `moved`. A table that is not mapped, or that has an index of its
-        vectors, is written again as a whole.
+        Rows that move keep the ids they had, by `moved`. Of hidden rows nothing stays either. A table that is not
+        mapped, or that has an index of its vectors, is written again as a whole.
         """
+        self.sweep()
         before = self.sealed()[name]
         if not before.runs or any(file.startswith("_indices") for file in before.files):
             self.rewrite(name, lambda batch: batch.filter(pa.array(is_kept(batch))))
             return
         rows, table = self.ids(name), self.open(name)
         row_ids, kept = rows["_rowid"].to_numpy().astype(np.int64), is_kept(rows)
-        files = np.unique(row_ids[~kept] >> _FILE_BITS).tolist()
+        hiding = {file: int(Path(file).name.partition("-")[0]) for file in before.files if file.startswith(_HIDDEN)}
+        files = sorted({*np.unique(row_ids[~kept] >> _FILE_BITS).tolist(), *hiding.values()})
         is_affected = np.isin(row_ids >> _FILE_BITS, files)
         left, staying = len(rows) - int(is_affected.sum()), row_ids[is_affected & kept]
         if not kept.any():
@@ -273,7 +312,7 @@ class LanceTables:
         if len(staying):
             query = table.search().with_row_id(with_row_id=True).select([ID]).offset(left).limit(len(staying))
             now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64)
-        gone = {run[1] for run in before.runs if run[0] >> _FILE_BITS in files}
+        gone = {run[1] for run in before.runs if run[0] >> _FILE_BITS in files} | {*hiding}
         moved = _moved_again(before.moved, _moved_rows(staying, now), files)
         seen = replace(before, rows=left, runs=[run for run in before.runs if run[1] not in gone], moved=moved)
         self._seal(name, seen, table, {self.folder / before.folder / file for file in gone})
@@ -298,7 +337,7 @@ class LanceTables:
             good = [run for run in table.runs if run[1] not in bad]
             if bad and good and all(file.startswith("data/") for file in bad):
                 rows = np.concatenate([np.arange(first, first + count) for first, _, _, count in good])
-                self._write(name, _rows_of(self._database().open_table(table.path), rows))
+                self._write(name, _rows_of(self._database.open_table(table.path), rows))  # of no release any more
             elif bad:
                 self.drop(name)
 
@@ -306,12 +345,12 @@ class LanceTables:
         """Delete a table."""
         self._save({other: table for other, table in self.sealed().items() if other != name})
 
-    def _write(self, name: str, reader: pa.RecordBatchReader) -> None:
+    def _write(self, name: str, reader: pa.RecordBatchReader, release: str = "") -> None:
         """A table of its own, which takes the place of the one before."""
         folder = f"{name}-{uuid4().hex[:12]}"
-        table = self._database().create_table(folder, reader, schema=reader.schema)
+        table = self._database.create_table(folder, reader, schema=reader.schema)
         if table.count_rows():
-            self._seal(name, SealedTable(f"{folder}.lance", 0, {}), table)
+            self._seal(name, SealedTable(f"{folder}.lance", 0, {}, release=release), table)
         else:
             self.drop(name)
 
@@ -324,20 +363,26 @@ class LanceTables:
     ) -> None:
         """List the files of the newest version, without replaced ones, after they are on disk."""
         folder, rows = self.folder / before.folder, int(table.count_rows())
-        found = {*folder.glob("data/*"), *folder.glob("_indices/*/*"), _manifest(folder, table.version)}
-        paths = sorted(found - {*replaced})
+        paths = sorted(_files_of(folder, table.version) - {*replaced})
         durable.sync_all([*paths, *{path.parent for path in paths}, folder, self.folder])
         listed = {path.relative_to(folder).as_posix(): path for path in paths}
-        new = {file: path for file, path in listed.items() if file.startswith("data/") and file not in before.files}
-        runs = [*before.runs]
-        if VECTOR in table.schema.names and rows > before.rows and bool(runs) == bool(before.rows):
-            runs = _join(before.runs, locate(new, _vectors(table, before.rows, rows)))
+        runs = self._grown_runs(before, table, rows) if rows > before.rows else before.runs
+        runs = [run for run in runs if run[1] in listed]
         known = before.files
         files = {
             file: known[file] if file in known else (path.stat().st_size, _digest(path))
             for file, path in listed.items()
         }
         self._save(self.sealed() | {name: replace(before, rows=rows, files=files, runs=runs)})
+
+    def _grown_runs(self, before: SealedTable, table: Any, rows: int) -> Sequence[Run]:  # noqa: ANN401
+        """Where vectors lie after rows were appended; none if new ones were not found: all are mapped or none is."""
+        if VECTOR not in table.schema.names or rows <= before.rows or bool(before.runs) != bool(before.rows):
+            return before.runs
+        folder = self.folder / before.folder
+        new = {f"data/{path.name}": path for path in folder.glob("data/*") if f"data/{path.name}" not in before.files}
+        found = locate(new, _vectors(table, before.rows, rows))
+        return [*before.runs, *found] if found else []
 
     def _save(self, tables: Mapping[str, SealedTable]) -> None:
         plain = {name: asdict(table) for name, table in sorted(tables.items())}
@@ -356,9 +401,9 @@ class LanceTables:
                     path.unlink(missing_ok=True)
 
 
-def _join(before: Sequence[Run], found: Sequence[Run]) -> list[Run]:
-    """All runs; none if new rows were not found, as a table is mapped whole or not at all."""
-    return [*before, *found] if found else []
+def _reader(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+    first = next(batches)
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
 
 
 def _vectors(table: Any, first: int, last: int) -> Iterator[tuple[Rows64, Floats32]]:  # noqa: ANN401
@@ -373,6 +418,18 @@ def _rows_of(table: Any, row_ids: Rows64) -> pa.RecordBatchReader:  # noqa: ANN4
     blocks = (row_ids[at : at + _BATCH].tolist() for at in range(0, len(row_ids), _BATCH))
     batches = (b for each in blocks for b in table.take_row_ids(each).to_arrow().to_batches())
     return pa.RecordBatchReader.from_batches(table.schema, batches)
+
+
+def _files_of(folder: Path, version: int) -> set[Path]:
+    """The files of a version: all data that its manifest names, of each file the newest list of hidden rows."""
+    manifest = _manifest(folder, version)
+    told = manifest.read_bytes()
+    hidden: dict[str, tuple[int, Path]] = {}
+    for path in folder.glob(f"{_HIDDEN}*"):
+        file, read, _ = path.name.split("-")
+        hidden[file] = max(hidden.get(file, (-1, path)), (int(read), path))
+    data = {path for path in folder.glob("data/*") if path.name.encode() in told}
+    return {manifest, *data, *folder.glob("_indices/*/*"), *(path for _, path in hidden.values())}
 
 
 def _manifest(folder: Path, version: int) -> Path:

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
-from sag_pipeline.store.lance_tables import ID, SEALED, LanceTables, SealedTable
+from sag_pipeline.store.lance_tables import ID, SEALED, LanceTables
 from sag_pipeline.store.parts import read_footer, read_rows
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.models.protocols import Vectors, joined
 from sag_retrieval.release.folders import delete, link, sweep
 from sag_retrieval.release.topk import INDEXED_ROWS
-from sag_retrieval.release.vectors import VECTOR, matrix_of
+from sag_retrieval.release.vectors import VECTOR, PlacedRows, matrix_of, runs_of
 
 KINDS = ("chunks", "events", "keys")
 """Tables whose texts are embedded; each has a Lance table of its own, which a reader can search by itself."""
@@ -27,9 +27,13 @@ VectorIds = npt.NDArray[np.bytes_]
 """Shape (texts,), 16 bytes each: hashes of the embedded texts."""
 
 
+PUBLISHED: Final = "published_"
+"""Before the name of a kind: the table of its rows in the newest release, each with its vector."""
+PROJECTED: Final = "projected_"
+"""The same with projections of vectors that are sparse, which stay where they are by the hash of their text."""
 _LATE: Final = 4
 """Rows from the end that are looked at before the whole table, for each wanted one."""
-_MOST_FILES: Final = 32
+MOST_FILES: Final = 32
 """A table with more files is rewritten."""
 
 
@@ -59,12 +63,16 @@ def stored_vectors(home: Path) -> int:
     count = 0
     for path in (home / "vectors").rglob(SEALED):
         with suppress(StoreError):
-            count += sum(table.rows for table in LanceTables(path.parent).sealed().values())
+            tables = LanceTables(path.parent).sealed()
+            count += sum(table.rows for name, table in tables.items() if not name.startswith(PROJECTED))
     return count
 
 
 class VectorStore:
-    """The vectors of one embedder: a Lance table for each of `KINDS` below `home/vectors/<fingerprint>`."""
+    """The vectors of one embedder: Lance tables for each of `KINDS` below `home/vectors/<fingerprint>`.
+
+    One has the rows of the newest release with their vectors, one the vectors of texts that it does not have yet.
+    """
 
     def __init__(self, home: Path, fingerprint: str, dimension: int) -> None:
         """Keep the folder; it is created with the first vectors."""
@@ -72,21 +80,29 @@ class VectorStore:
         self._all = home / "vectors"
         self._folder = self._all / fingerprint
         self._dimension = dimension
-        self._tables = LanceTables(self._folder)
+        self.tables = LanceTables(self._folder)
+        """Of `KINDS`: vectors of texts that no row of the newest release has; sparse ones all."""
 
-    def sealed(self, kind: str) -> SealedTable | None:
-        """The Lance table of a kind as it was last written; None if there is none."""
-        return self._tables.sealed().get(kind)
+    def shown(self, kind: str) -> str | None:
+        """Name of the table of a kind's rows in the newest release; None if there is none."""
+        names = (f"{before}{kind}" for before in (PUBLISHED, PROJECTED))
+        return next((name for name in names if name in self.tables.sealed()), None)
 
     def known(self, *kinds: str) -> VectorIds:
         """Ids of all texts that have a vector in one of these kinds, or any, sorted."""
-        ids = [raw(self._tables.ids(kind)[ID].chunk(0)) for kind in self._tables.sealed() if kind in (kinds or KINDS)]
+        names = [name for name in self._sources() if name.removeprefix(PUBLISHED) in (kinds or KINDS)]
+        ids = [raw(self.tables.ids(name)[ID].chunk(0)) for name in names]
         return np.unique(np.concatenate(ids)) if ids else np.empty(0, "S16")
 
     def count(self) -> int:
         """Number of stored vectors, used or not; Lance is not loaded for it."""
         old = sum(int(read_footer(path).num_rows) for path in self._old())
-        return old + sum(table.rows for table in self._tables.sealed().values())
+        return old + sum(self.tables.sealed()[name].rows for name in self._sources())
+
+    def _sources(self) -> list[str]:
+        """Tables that have vectors by the hash of their text; first those of texts that no release has yet."""
+        names = [name for name in self.tables.sealed() if not name.startswith(PROJECTED)]
+        return sorted(names, key=lambda name: name.startswith(PUBLISHED))
 
     def append(self, kind: str, ids: VectorIds, vectors: Vectors) -> None:
         """Add vectors of texts that have none in this kind, durably.
@@ -96,69 +112,70 @@ class VectorStore:
 
         """
         check_vectors(ids, vectors, self._dimension)
-        batch = _to_rows(ids, vectors)
-        self._tables.add(kind, [batch], batch.schema)
+        self.tables.add(kind, iter([_to_rows(ids, vectors)]))
 
     def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
         """Vectors of the texts in order, with their numbers; texts without a vector are left out."""
-        kinds = [*self._tables.sealed()]
-        places = {kind: self.row_ids(kind, ids) for kind in kinds}
-        left = np.ones(len(ids), np.bool_)
-        for rows in places.values():  # each text from the first kind that has it
-            rows[~left] = -1
-            left &= rows < 0
+        places, left = dict[str, Rows64](), np.arange(len(ids))
+        for name in self._sources():  # each text from the first table that has it
+            places[name] = np.full(len(ids), -1, np.int64)
+            if len(left):
+                places[name][left] = self.row_ids(name, ids[left])
+                left = left[places[name][left] < 0]
         for start in range(0, len(ids), rows_a_block):
             block = slice(start, start + rows_a_block)
-            pieces = [self._taken(kind, places[kind][block]) for kind in kinds if (places[kind][block] >= 0).any()]
+            pieces = [self.take(name, rows[block]) for name, rows in places.items() if (rows[block] >= 0).any()]
             if pieces:
-                numbers = np.concatenate([np.flatnonzero(places[kind][block] >= 0) for kind in kinds])
+                numbers = np.concatenate([np.flatnonzero(rows[block] >= 0) for rows in places.values()])
                 order = np.argsort(numbers, kind="stable")
                 yield (start + numbers[order]).astype(np.int32), joined(pieces)[order]
 
-    def row_ids(self, kind: str, ids: VectorIds) -> Rows64:
-        """The row of each text in the Lance table of a kind; -1 where it has none.
+    def row_ids(self, name: str, ids: VectorIds) -> Rows64:
+        """The row of each text in a Lance table; -1 where it has none.
 
         New texts lie in the last rows, which are looked at first.
         """
-        table, found = self.sealed(kind), np.full(len(ids), -1, np.int64)
-        if table is None:
-            return found
+        table, found = self.tables.sealed()[name], np.full(len(ids), -1, np.int64)
         for first in sorted({max(0, table.rows - _LATE * len(ids)), 0}, reverse=True):
             missing = np.flatnonzero(found < 0)
             if len(missing):
-                found[missing] = _row_ids(self._tables.ids(kind, first=first), ids[missing])
+                found[missing] = _row_ids(self.tables.ids(name, first=first), ids[missing])
         return found
 
-    def _taken(self, kind: str, row_ids: Rows64) -> Vectors:
-        """The vectors of rows of a kind, in order; -1 is left out."""
+    def take(self, name: str, row_ids: Rows64) -> Vectors:
+        """The vectors of rows of a table, in order; -1 is left out."""
+        held, opened = self.tables.sealed()[name], self.tables.open(name)
+        if held.runs:
+            runs = runs_of(held.runs, self._dimension)
+            return PlacedRows(self._folder / held.folder, row_ids[row_ids >= 0], runs)[:]
         wanted, back = np.unique(row_ids[row_ids >= 0], return_inverse=True)
-        rows = self._tables.open(kind).take_row_ids(wanted.tolist()).to_arrow()
+        query = opened.take_row_ids(wanted.tolist())
+        rows = (query.select([VECTOR]) if VECTOR in opened.schema.names else query).to_arrow()
         return self._from_rows(rows)[back]
 
-    def link(self, kind: str, folder: Path) -> None:
-        """Put the files of the newest version into a folder: by hard links, so that vectors lie on disk once."""
-        table = self._tables.sealed()[kind]
+    def link(self, name: str, folder: Path) -> None:
+        """Put the files of the newest version of a table into a folder: by hard links, so that they lie once."""
+        table = self.tables.sealed()[name]
         for file in table.files:
             link(self._folder / table.folder / file, folder / file)
 
     def purge(self, keep: VectorIds) -> int:
         """Keep the vectors of the texts in `keep` (sorted ids) alone, in any file; the number deleted."""
         before = self.count()
-        for kind in self._tables.sealed():
-            self._tables.leave_out(kind, lambda rows: among(rows[ID], keep))
+        for kind in self.tables.sealed():
+            self.tables.leave_out(kind, lambda rows: among(rows[ID], keep))
         return before - self.count()
 
     def compact(self) -> None:
         """Rewrite each table that was appended to many times, so that a query opens few files."""
-        for kind, table in self._tables.sealed().items():
-            if len(table.files) > _MOST_FILES:
-                self._tables.rewrite(kind, lambda batch: batch)
+        for kind, table in self.tables.sealed().items():
+            if kind in KINDS and len(table.files) > MOST_FILES:
+                self.tables.rewrite(kind, lambda batch: batch)
 
-    def index(self) -> None:
-        """Train Lance's index of each large table of dense vectors, for readers that search by Lance."""
-        for kind, table in self._tables.sealed().items():
-            if table.runs and table.rows > INDEXED_ROWS:
-                self._tables.index(kind)
+    def index(self, name: str) -> None:
+        """Train Lance's index of the vectors of a table, if they are many, for readers that search by Lance."""
+        if self.tables.sealed()[name].rows > INDEXED_ROWS:
+            self.tables.index(name)
 
     def _old(self) -> list[Path]:
         """Parquet files, in which version 0.1 kept vectors."""

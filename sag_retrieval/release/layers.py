@@ -207,7 +207,7 @@ def join_links(layers: Sequence[Layer], smoothing: Smoothing, documents: Joined 
     rows["keys"] = keys
     rows |= {
         name: below([_owners(layer, name, own, "document_id") for layer, own in zip(layers, owner, strict=True)])
-        for name in ("sections", "triples")
+        for name in ("sections", "triples", "tables")
     }
     described = keys.alone()
     key_owner = [described.of(number) for number in range(len(layers))]

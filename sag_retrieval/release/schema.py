@@ -167,6 +167,23 @@ _OURS: Final = (
         refers={"event_id": "events"},
     ),
     Table(
+        "tables",
+        columns(
+            document_id=(_STRING, "its document"),
+            table_index=(_INT, "place of the table in the document, from 0"),
+            row_index=(_INT, "row below the header, from 0"),
+            column_index=(_INT, "column, from 0"),
+            header=(_STRING, "name of the column; empty where it has none"),
+            text=(_STRING, "what the cell says; empty cells have no row"),
+            number=(_FLOAT, "or null: the number that the cell is, words such as million multiplied out"),
+            unit=(_STRING, "or null: its unit or currency, from the cell or its header"),
+            start=(_INT, "first character of the table's row in the document"),
+            end=(_INT, "after its last character"),
+        ),
+        order=("document_id", "table_index", "row_index", "column_index"),
+        refers={"document_id": "documents"},
+    ),
+    Table(
         "revisions",
         columns(
             earlier_event_id=(_STRING, "the statement that was made first, or one of two that disagree"),
@@ -243,6 +260,7 @@ VIEWS: Final = {
     "chunk_keys": "keys of chunks",
     "key_aliases": "other names of keys, from the alignment",
     "triples": "relations, read from events",
+    "tables": "cells of the tables of documents, with the name of the column, number and unit",
     "revisions": "statements that later ones correct, replace, update or contradict, with both values",
     "calls": "what language models were asked, and what it cost",
     "communities": "groups of events by theme, made after publishing; empty before",

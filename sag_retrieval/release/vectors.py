@@ -94,6 +94,17 @@ def write_runs(
     (folder / f"{name}.runs.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
+def runs_of(
+    runs: Sequence[Sequence[Any]], dimension: int, table: str = "", moved: Sequence[Sequence[int]] = ()
+) -> Runs:
+    """Where rows lie, of lists as `write_runs` writes them."""
+    listed = sorted((int(first), str(file), int(at), int(n)) for first, file, at, n in runs)
+    names = sorted({file for _, file, _, _ in listed})
+    numbers = np.array([(first, names.index(file), at, n) for first, file, at, n in listed], np.int64)
+    first, file, start, count = numbers.reshape(-1, 4).T
+    return Runs(first, file, start, count, names, dimension, table, np.array(sorted(moved), np.int64).reshape(-1, 3))
+
+
 def read_runs(folder: Path, name: str) -> Runs:
     """Where the rows of a Lance table lie.
 
@@ -104,17 +115,9 @@ def read_runs(folder: Path, name: str) -> Runs:
     path = folder / f"{name}.runs.json"
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        listed = sorted((int(first), str(file), int(at), int(n)) for first, file, at, n in told["runs"])
-        names = sorted({file for _, file, _, _ in listed})
-        numbers = np.array([(first, names.index(file), at, n) for first, file, at, n in listed], np.int64).reshape(
-            -1, 4
-        )
-        dimension, table = int(told["dimension"]), str(told["table"])
-        moved = np.array(sorted(told["moved"]), np.int64).reshape(-1, 3)
+        return runs_of(told["runs"], int(told["dimension"]), str(told["table"]), told["moved"])
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
-    first, file, start, count = numbers.T
-    return Runs(first, file, start, count, names, dimension, table, moved)
 
 
 class PlacedRows:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -131,8 +132,6 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
         tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
         named = [one.other for one in read_decisions(decisions_file(sag.settings())).lines if one.verb == "rename"]
         tally.counts["rows"] += embed_names(embedding, named, engine=sag.engine_for) if named else 0
-        if sag.run_options().lance_index:
-            embedding.vectors.index()
         rows = {"dagster/row_count": embedding.vectors.count()}  # the ledger has no rows of vectors: they are shared
         return result_of(store, step, tally, embedder=embedding.embedder.fingerprint, **rows)
 
@@ -150,7 +149,7 @@ def _gate(home: Path, options: GateOptions, new: str, current: str | None) -> Ch
 @corpus_asset(
     group="publish",
     deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "revisions", "vectors"],
-    kinds={"duckdb"},
+    kinds={"duckdb", "lancedb"},
     is_writing=True,
     is_release=True,
     output_required=False,  # of a release that a check refused nothing is shown, or it would look fresh
@@ -162,6 +161,7 @@ def release(
     started, options = time.perf_counter(), sag.run_options()
     with sag.store() as store:
         embedding = open_embedding(store, embedder_of_home(sag.settings()), sag.engine_for)
+        embedding = replace(embedding, is_indexed=options.lance_index)
         forget(store, embedding.vectors)
         done = publish(store, embedding, now(), partial(_gate, store.home, options.gate), schema=options.key.schema)
         vacuum(store, embedding.vectors)

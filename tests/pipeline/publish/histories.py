@@ -77,7 +77,7 @@ def records(name: str, made: Made) -> dict[str, list[object]]:
                 ends = (one.value_string, one.key_id, "sold", other.value_string, other.key_id)
                 found["triples"].append(Triple(make_id("t", event, *ends), name, chunk, event, *ends, "{}"))
         texts.append(text)
-    whole = "".join(texts)
+    whole = "".join(texts) + f"\n\n| Site | Cost (EUR) |\n|---|---|\n| {name} | {made.seed} |\n"
     found["documents"] = [Document(name, "made", title, whole, "en", version=f"{made.seed}")]
     found["sections"] = [Section(section, name, 0, "", "", 0, len(whole))]
     return found

@@ -1,11 +1,13 @@
 """A release's tables opened by DuckDB, pandas and polars alone, and formulas in SQL that are those of the engine."""
 
+import itertools
 import json
 import shutil
 import subprocess
 import sys
 
 import duckdb
+import lancedb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,7 +18,9 @@ from sag_retrieval.clusters.events import event_table
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import Fusion, Sharing, key_idf, tying
 from sag_retrieval.release.manifest import Manifest
+from sag_retrieval.release.projection import projected
 from sag_retrieval.release.reader import verify_release
+from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import TABLES, VIEWS
 from tests.pipeline.publish.histories import Home, Made
 from tests.pipeline.publish.test_histories import FIRST, long
@@ -32,9 +36,9 @@ assert not any(name.startswith("sag") for name in sys.modules)
 CHANGES = ({"海.md": long(3)}, {"b.md": long(5), "first.md": Made((((4, 2),),), 4)}, {"last.md": None})
 
 
-def home_in_layers(folder):
+def home_in_layers(folder, *, is_dense=True):
     """A home whose release has layers, after changes and a removal."""
-    made = Home(folder, is_dense=True)
+    made = Home(folder, is_dense=is_dense)
     made.put(FIRST)
     assert not made.publish().faults
     for change in CHANGES:
@@ -98,6 +102,36 @@ def test_parquet_files_of_one_layer_are_the_tables(home, tmp_path):
         read = pd.read_parquet(release.paths["parquet"] / "events")
         assert read["event_id"].tolist() == release.table("events")["event_id"].tolist()
         assert pl.read_parquet(release.paths["parquet"] / "keys/*.parquet").height == release.tables["keys"]
+
+
+def test_cells_of_the_tables_of_documents_are_rows_in_every_layer(home):
+    with home.opened() as release, open_tables(release.path) as tables:
+        query = "SELECT document_id, number, unit, text FROM tables WHERE header = 'Cost (EUR)' ORDER BY document_id"
+        wanted = sorted((name, float(made.seed), "EUR", str(made.seed)) for name, made in home.kept.items())
+        assert tables.sql(query).fetchall() == wanted
+        assert [tuple(row.values()) for row in release.sql(query).rows] == wanted
+
+
+def lance_rows(folder, name):
+    """The rows of a Lance table of a release by id, and their vectors."""
+    rows = lancedb.connect(folder / "lance").open_table(name).to_pandas().set_index(f"{name[:-1]}_id").sort_index()
+    return rows.drop(columns=["vector", "vector_id"]), np.stack(rows["vector"])
+
+
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_lance_alone_has_the_rows_of_every_release_with_their_vectors(home, tmp_path, is_dense):
+    home = home if is_dense else home_in_layers(tmp_path / "home", is_dense=False)
+    folders = [found.folder for found in Releases(home.folder).found()]
+    assert len(folders) > 2
+    for folder, name in itertools.product(folders, ("chunks", "events", "keys")):
+        with home.opened(folder) as release:
+            wanted = release.table(name).set_index(f"{name[:-1]}_id").sort_index()
+            wanted = wanted[wanted["value_string"].notna()] if name == "keys" else wanted
+            rows, vectors = lance_rows(folder, name)
+            pd.testing.assert_frame_equal(rows, wanted[rows.columns], check_dtype=False)
+            place = {key: row for row, key in enumerate(release.index.rows[name].column(0).to_pylist())}
+            own = release.index.arrays.vectors[name].take(np.array([place[key] for key in rows.index], np.int32))
+            assert np.array_equal(vectors, own if is_dense else projected(own))
 
 
 def test_every_view_and_every_column_of_a_table_says_what_it_holds(home):

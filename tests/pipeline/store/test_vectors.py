@@ -110,7 +110,7 @@ def test_an_append_that_was_cut_off_leaves_what_was_there_and_is_done_again_once
     assert after.count() == 40
     wanted = vectors.todense() if make is sparse else vectors
     assert np.array_equal(rows_of(after, ids), wanted)
-    table = after.sealed("events")
+    table = after.tables.sealed()["events"]
     on_disk = (tmp_path / "vectors/model" / table.folder).rglob("*")
     assert {path.name for path in on_disk if path.is_file()} == {Path(name).name for name in table.files}
 
@@ -118,7 +118,7 @@ def test_an_append_that_was_cut_off_leaves_what_was_there_and_is_done_again_once
 def test_what_a_release_links_outlives_purging_and_compacting(tmp_path):
     store, ids, vectors = VectorStore(tmp_path, "model", 8), vector_ids(TEXTS), dense(40)
     store.append("events", ids, vectors)
-    runs, row_ids = store.sealed("events").runs, store.row_ids("events", ids)
+    runs, row_ids = store.tables.sealed()["events"].runs, store.row_ids("events", ids)
     store.link("events", tmp_path / "release/lance/events.lance")
     write_placed(tmp_path / "release/arrays/vectors", "events", row_ids)
     write_runs(tmp_path / "release/arrays/vectors", "events", runs, 8)
@@ -148,14 +148,14 @@ def test_purging_writes_only_the_files_again_that_hold_what_goes_and_rows_keep_t
     store, ids, vectors = VectorStore(tmp_path, "model", 8), vector_ids(TEXTS), dense(40)
     for start in range(0, 40, 10):
         store.append("chunks", ids[start : start + 10], vectors[start : start + 10])
-    row_ids, before = store.row_ids("chunks", ids), store.sealed("chunks")
+    row_ids, before = store.row_ids("chunks", ids), store.tables.sealed()["chunks"]
     kept = np.ones(40, np.bool_)
 
     for gone in ([13, 17], [11, 25], []):
         kept[gone] = False
         store.purge(np.unique(ids[kept]))
 
-    after, arrays = store.sealed("chunks"), tmp_path / "release/arrays/vectors"
+    after, arrays = store.tables.sealed()["chunks"], tmp_path / "release/arrays/vectors"
     data = [{file for file in table.files if file.startswith("data/")} for table in (before, after)]
     assert after.folder == before.folder
     assert (len(data[0] & data[1]), len(data[1])) == (2, 3)
@@ -193,7 +193,7 @@ def test_a_purge_that_was_cut_off_is_done_again(tmp_path, monkeypatch):
 
 
 def test_many_appends_become_one_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("sag_pipeline.store.vectors._MOST_FILES", 4)
+    monkeypatch.setattr("sag_pipeline.store.vectors.MOST_FILES", 4)
     store, ids, vectors = VectorStore(tmp_path, "model", 8), vector_ids(TEXTS), dense(40)
     for start in range(0, 40, 8):
         store.append("events", ids[start : start + 8], vectors[start : start + 8])
@@ -280,21 +280,21 @@ def test_an_index_of_lance_is_linked_and_finds_what_the_mapped_rows_have(tmp_pat
     vectors = made / np.linalg.norm(made, axis=1, keepdims=True)
     store, ids = VectorStore(tmp_path, "model", 16), vector_ids(str(n) for n in range(3_000))
     store.append("events", ids[:2_900], vectors[:2_900])
-    store.index()
+    store.index("events")
     store.append("events", ids[2_900:], vectors[2_900:])
-    indexed = dict(store.sealed("events").files)
-    store.index()  # few rows are outside of it
+    indexed = dict(store.tables.sealed()["events"].files)
+    store.index("events")  # few rows are outside of it
     arrays = tmp_path / "release/arrays/vectors"
     store.link("events", tmp_path / "release/lance/events.lance")
     write_placed(arrays, "events", store.row_ids("events", ids))
-    write_runs(arrays, "events", store.sealed("events").runs, 16)
+    write_runs(arrays, "events", store.tables.sealed()["events"].runs, 16)
 
     lance, placed = (
         open_lance(arrays.parent.parent, "events", open_placed(arrays, "events"), None),
         open_placed(arrays, "events"),
     )
 
-    assert dict(store.sealed("events").files) == indexed
+    assert dict(store.tables.sealed()["events"].files) == indexed
     assert any(name.startswith("_indices/") for name in indexed)
     assert lance._is_indexed
     assert np.array_equal(placed[:], vectors)

@@ -1,0 +1,170 @@
+"""The Lance table of a kind that has the rows of the newest release, each once, with its vector.
+
+Releases link its files, as they are when they are made. Rows that leave a release are hidden, new ones are appended, in
+one step; the vectors of texts that no row has any more stay, by the hash of their text.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.sparse import csr_array
+
+from sag_pipeline.store.lance_tables import ID
+from sag_pipeline.store.vectors import (
+    MOST_FILES,
+    PROJECTED,
+    PUBLISHED,
+    VectorIds,
+    VectorStore,
+    among,
+    fixed,
+    raw,
+)
+from sag_retrieval.core.errors import StoreError
+from sag_retrieval.core.types import Flags, Rows64
+from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.projection import projected
+from sag_retrieval.release.vectors import VECTOR
+
+_ROWS_A_BLOCK: Final = 16_384
+_LEAST_STAYING: Final = 0.75
+"""A table of which a smaller share stays is written anew: layers of releases are merged at the same share."""
+_Block = tuple[Rows64, Vectors]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleasedRows:
+    """Rows of a kind, their first column the id, and the hashes of their embedded texts."""
+
+    kind: str
+    rows: pa.Table
+    texts: VectorIds
+    wanted: pa.Array | None = None
+    """Ids of all rows of the release that have a vector, where the given rows are those of one layer."""
+
+    @property
+    def id(self) -> str:
+        """Name of the first column."""
+        return str(self.rows.column_names[0])
+
+    @property
+    def ids(self) -> pa.ChunkedArray:
+        """The first column."""
+        return self.rows.column(0)
+
+    def stays(self, before: pa.Table) -> Flags:
+        """Which rows that the table has are shown as they are; of several layers those that no given row replaces."""
+        ids = before[self.id]
+        if self.wanted is not None:
+            return np.asarray(pc.and_not(pc.is_in(ids, self.wanted), pc.is_in(ids, self.ids.combine_chunks())))
+        at = pc.index_in(ids, self.ids.combine_chunks())
+        stays = np.asarray(at.is_valid())
+        now = self.rows.append_column(ID, fixed(self.texts)).take(pc.fill_null(at, 0)) if len(self.rows) else before
+        for name in now.column_names:
+            is_same = pc.fill_null(pc.equal(before[name], now[name]), False)  # noqa: FBT003  a value
+            stays &= np.asarray(is_same) | (np.asarray(before[name].is_null()) & np.asarray(now[name].is_null()))
+        return stays
+
+
+def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bool = False) -> Rows64:
+    """Make the table of a kind have the rows of a release; the row in it of each given one, -1 without a vector.
+
+    Args:
+        store: Where the vectors are.
+        given: Rows of the release, or of its newest layer: then the table has those of the release before.
+        release: Its id.
+        is_erased: Whether of rows that are hidden nothing may stay in any file.
+
+    Raises:
+        StoreError: If rows of other layers are not in the table.
+
+    """
+    name, tables = store.shown(given.kind), store.tables
+    before = _before(store, given, name)
+    stays, is_new = given.stays(before), False
+    if name and given.wanted is None:
+        is_new = len(tables.sealed()[name].files) > MOST_FILES or stays.sum() < _LEAST_STAYING * len(stays)
+        stays &= not is_new
+    known = before[given.id].filter(pa.array(stays))
+    if given.wanted is not None and not _all_in(given.wanted, [known, given.ids]):
+        raise StoreError(f"{store.fingerprint}: rows of the layers of {given.kind} are not in the store")
+    new = np.flatnonzero(~np.asarray(pc.is_in(given.ids, known.combine_chunks())))
+    blocks = store.blocks(given.texts[new], _ROWS_A_BLOCK)
+    first = next(blocks, None)
+    if name is None:
+        if first is None:
+            return np.full(len(given.rows), -1, np.int64)
+        name = f"{PROJECTED if isinstance(first[1], csr_array) else PUBLISHED}{given.kind}"
+    if name.startswith(PUBLISHED):
+        _keep_texts(store, name, before, stays, given.texts[new])
+    batches = None if first is None else _batches(given, new, chain([first], blocks))
+    hidden = before["_rowid"].to_numpy().astype(np.int64)[~stays]
+    tables.show(name, batches, hidden, release, is_new=is_new)
+    if is_erased and name in tables.sealed():
+        tables.leave_out(name, lambda rows: np.ones(len(rows), np.bool_))
+    if name.startswith(PUBLISHED):
+        _drop_texts(store, given.kind, given.texts[new])
+    is_last = given.wanted is not None and not is_erased
+    return _row_ids(store, given, name, int(stays.sum()) if is_last else 0)
+
+
+def _before(store: VectorStore, given: ReleasedRows, name: str | None) -> pa.Table:
+    """What the table has: ids, hashes of texts, and the columns that rows are compared by."""
+    if name is None:
+        nothing = pa.table({ID: pa.array([], pa.binary(16)), "_rowid": pa.array([], pa.int64())})
+        return pa.concat_tables([nothing, given.rows.slice(0, 0)], promote_options="default")
+    columns = given.rows.column_names if given.wanted is None else [given.id]
+    return store.tables.ids(name, [ID, *columns])
+
+
+def _all_in(wanted: pa.Array, places: Sequence[pa.ChunkedArray]) -> bool:
+    chunks = [chunk for place in places for chunk in place.chunks]
+    known = pa.chunked_array(chunks, pa.string()).combine_chunks()
+    return bool(np.asarray(pc.is_in(wanted, known)).all())
+
+
+def _batches(given: ReleasedRows, new: Rows64, blocks: Iterator[_Block]) -> Iterator[pa.RecordBatch]:
+    """Rows with their vectors, those of sparse ones projected; rows without a vector are left out."""
+    for numbers, vectors in blocks:
+        at = new[numbers]
+        matrix = projected(vectors) if isinstance(vectors, csr_array) else np.asarray(vectors, "<f4")
+        rows = given.rows.take(pa.array(at)).append_column(ID, fixed(given.texts[at]))
+        column = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(matrix).ravel()), matrix.shape[1])
+        yield from rows.append_column(VECTOR, column).combine_chunks().to_batches()
+
+
+def _keep_texts(store: VectorStore, name: str, before: pa.Table, stays: Flags, new: VectorIds) -> None:
+    """Vectors of texts that only hidden rows have are kept by the hash of the text, as a text is embedded once."""
+    if stays.all():
+        return
+    kind, ids = name.removeprefix(PUBLISHED), raw(before[ID].combine_chunks())
+    row_ids = before["_rowid"].to_numpy().astype(np.int64)
+    others = [ids[stays], new]
+    if kind in store.tables.sealed():
+        others.append(raw(store.tables.ids(kind)[ID].combine_chunks()))
+    lost = np.flatnonzero(~stays & ~np.isin(ids, np.concatenate(others)))
+    lost = lost[np.unique(ids[lost], return_index=True)[1]]
+    for at in range(0, len(lost), _ROWS_A_BLOCK):
+        block = lost[at : at + _ROWS_A_BLOCK]
+        store.append(kind, ids[block], store.take(name, row_ids[block]))
+
+
+def _drop_texts(store: VectorStore, kind: str, shown: VectorIds) -> None:
+    """Of texts that a row of the table has now, no vector is kept by their hash."""
+    tables = store.tables
+    if kind in tables.sealed() and among(tables.ids(kind)[ID], shown).any():
+        tables.leave_out(kind, lambda held: ~among(held[ID], shown))
+
+
+def _row_ids(store: VectorStore, given: ReleasedRows, name: str, first: int) -> Rows64:
+    """The row of each given one, which lie from a row on."""
+    if name not in store.tables.sealed():
+        return np.full(len(given.rows), -1, np.int64)
+    rows = store.tables.ids(name, [given.id], first)
+    at = np.asarray(pc.fill_null(pc.index_in(given.ids, rows[given.id].combine_chunks()), -1))
+    return np.append(rows["_rowid"].to_numpy().astype(np.int64), -1)[at]

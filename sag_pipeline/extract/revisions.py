@@ -20,15 +20,13 @@ from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, DAY, dates
 from sag_retrieval.language.quantities import quantities
-from sag_retrieval.language.spans import first_day, last_day, revising
-from sag_retrieval.language.words import fold, is_cjk, tokens
+from sag_retrieval.language.spans import UNCONFIRMED, first_day, is_weak, last_day, revising, subject_terms
+from sag_retrieval.language.words import fold, is_cjk
 
 REVISIONS_VERSION: Final = "1"
 """To be raised with whatever changes which revisions are found."""
 RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 
-UNCONFIRMED: Final = "unconfirmed"
-"""Evidence of a contradiction whose first statement is a rumour, a proposal, a quotation or of a draft."""
 _LARGEST_BLOCK: Final = 40
 """Statements that share a word at most for it to bring them together: the work stays linear in the pile."""
 _BLOCKS: Final = 8
@@ -65,7 +63,6 @@ _WORD_OR_SIGN = patterns("all")["word_or_sign"]
 _CLOCK = patterns("all")["clock"]
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
 _SPELLED = patterns("all")["spelled_date"]
-_QUOTED = patterns("all")["quoted_line"]
 
 
 class Stated(NamedTuple):
@@ -143,7 +140,7 @@ class Claim:
             text = text.replace(each.text, " ", 1)
         for name in ("corrects", "changes"):
             text = revising(name).sub(" ", text)
-        return block_terms(text)
+        return subject_terms(text)
 
     @cached_property
     def topic(self) -> str:
@@ -173,11 +170,7 @@ class Claim:
     @cached_property
     def is_weak(self) -> bool:
         """Whether it is a rumour, a proposal, a quotation or of a draft, which revises nothing."""
-        if self.is_unsure or _QUOTED.match(self.content) or revising("hedged").search(self.content):
-            return True
-        if revising("draft").search(self.title) or revising("draft").search(self.document_id):
-            return True
-        return bool(revising("recalls").search(self.content)) and not (self.corrects or self.changes)
+        return self.is_unsure or is_weak(self.content, self.title, self.document_id)
 
     @cached_property
     def is_past(self) -> bool:
@@ -238,13 +231,6 @@ def unsure_from(text: str) -> int:
     return found.start() if found else len(text)
 
 
-def block_terms(text: str) -> frozenset[str]:
-    """Index terms without digits; of Chinese the pairs alone, as one character stands in many words."""
-    return frozenset(
-        term for term in tokens(text) if not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
-    )
-
-
 def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
     """The revisions among statements, sorted by ids; the order of the statements does not matter.
 
@@ -259,7 +245,7 @@ def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
 
     """
     rows = sorted(statements, key=lambda one: one.event_id)
-    terms = [block_terms(one.content) for one in rows]
+    terms = [subject_terms(one.content) for one in rows]
     counts = Counter(term for each in terms for term in each)
     weigh = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
     found = []
@@ -479,7 +465,7 @@ def _is_related(one: Claim, other: Claim) -> bool:
     counted = [{each.kind for each in s.values if _counts(each)} for s in (one, other)]
     if counted[0] & counted[1]:
         return True
-    subject = block_terms(" ".join([*names, begins]))
+    subject = subject_terms(" ".join([*names, begins]))
     stems = [{t if is_cjk(t) else t[:_STEM] for t in s.terms - subject} for s in (one, other)]
     return bool(stems[0] & stems[1])
 
@@ -524,7 +510,7 @@ def _before_words(one: Claim, shared: frozenset[str]) -> dict[str, set[str]]:
         return found
     words = _WORD_OR_SIGN.findall(one.content)
     for before, here in pairwise(words):
-        (first, second) = (block_terms(each) for each in (before, here))
+        (first, second) = (subject_terms(each) for each in (before, here))
         if first and second and first <= one.terms and not before[:1].isupper():
             found[next(iter(second))] |= first
     return found

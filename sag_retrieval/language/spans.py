@@ -35,7 +35,7 @@ def revising(name: str) -> re.Pattern[str]:
 
     """
     found = [own["patterns"][name] for own in language_tables("revising.toml") if name in own["patterns"]]
-    return re.compile("|".join(found), re.IGNORECASE)
+    return re.compile("|".join(each if isinstance(each, str) else "|".join(each) for each in found), re.IGNORECASE)
 
 
 def subject_terms(text: str) -> frozenset[str]:

@@ -9,8 +9,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -20,15 +20,13 @@ from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, DAY, dates
 from sag_retrieval.language.quantities import quantities
-from sag_retrieval.language.spans import first_day, last_day, revising
-from sag_retrieval.language.words import fold, is_cjk, tokens
+from sag_retrieval.language.spans import UNCONFIRMED, first_day, is_weak, last_day, revising, subject_terms
+from sag_retrieval.language.words import STOP_WORDS, fold, is_cjk
 
 REVISIONS_VERSION: Final = "1"
 """To be raised with whatever changes which revisions are found."""
 RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 
-UNCONFIRMED: Final = "unconfirmed"
-"""Evidence of a contradiction whose first statement is a rumour, a proposal, a quotation or of a draft."""
 _LARGEST_BLOCK: Final = 40
 """Statements that share a word at most for it to bring them together: the work stays linear in the pile."""
 _BLOCKS: Final = 8
@@ -61,11 +59,12 @@ _STEM: Final = 4
 """First letters by which a noun and its verb are one word: handover, handed."""
 _DIGITS = patterns("all")["digits"]
 _PAIR_AT_END = patterns("all")["ends_in_han_pair"]
+_VALUE: Final = "\x01"
+_ENDS_FIELD: Final = frozenset({";", "；", ",", "，", "·", "|", ""})
 _WORD_OR_SIGN = patterns("all")["word_or_sign"]
 _CLOCK = patterns("all")["clock"]
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
 _SPELLED = patterns("all")["spelled_date"]
-_QUOTED = patterns("all")["quoted_line"]
 
 
 class Stated(NamedTuple):
@@ -143,7 +142,7 @@ class Claim:
             text = text.replace(each.text, " ", 1)
         for name in ("corrects", "changes"):
             text = revising(name).sub(" ", text)
-        return block_terms(text)
+        return subject_terms(text)
 
     @cached_property
     def topic(self) -> str:
@@ -173,11 +172,7 @@ class Claim:
     @cached_property
     def is_weak(self) -> bool:
         """Whether it is a rumour, a proposal, a quotation or of a draft, which revises nothing."""
-        if self.is_unsure or _QUOTED.match(self.content) or revising("hedged").search(self.content):
-            return True
-        if revising("draft").search(self.title) or revising("draft").search(self.document_id):
-            return True
-        return bool(revising("recalls").search(self.content)) and not (self.corrects or self.changes)
+        return self.is_unsure or is_weak(self.content, self.title, self.document_id)
 
     @cached_property
     def is_past(self) -> bool:
@@ -238,13 +233,6 @@ def unsure_from(text: str) -> int:
     return found.start() if found else len(text)
 
 
-def block_terms(text: str) -> frozenset[str]:
-    """Index terms without digits; of Chinese the pairs alone, as one character stands in many words."""
-    return frozenset(
-        term for term in tokens(text) if not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
-    )
-
-
 def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
     """The revisions among statements, sorted by ids; the order of the statements does not matter.
 
@@ -259,7 +247,7 @@ def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
 
     """
     rows = sorted(statements, key=lambda one: one.event_id)
-    terms = [block_terms(one.content) for one in rows]
+    terms = [subject_terms(one.content) for one in rows]
     counts = Counter(term for each in terms for term in each)
     weigh = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
     found = []
@@ -332,11 +320,6 @@ def _is_of_one_thing(earlier: Claim, later: Claim, likeness: _Likeness, *, is_or
     if likeness.contained >= _CONTAINED and likeness.alike >= least:
         return True
     return likeness.alike >= _ALIKE_RELATED and _is_related(earlier, later)
-
-
-def _is_label(name: str, of: Claim) -> bool:
-    """Whether a colon stands behind a name: it labels a field, and is not what the statement is about."""
-    return of.content[of.content.find(name) + len(name) :].lstrip()[:1] in {":", "："}
 
 
 def _says_so(later: Claim) -> bool:
@@ -479,7 +462,7 @@ def _is_related(one: Claim, other: Claim) -> bool:
     counted = [{each.kind for each in s.values if _counts(each)} for s in (one, other)]
     if counted[0] & counted[1]:
         return True
-    subject = block_terms(" ".join([*names, begins]))
+    subject = subject_terms(" ".join([*names, begins]))
     stems = [{t if is_cjk(t) else t[:_STEM] for t in s.terms - subject} for s in (one, other)]
     return bool(stems[0] & stems[1])
 
@@ -502,32 +485,38 @@ def _common_topic(one: str, other: str) -> str:
 
 
 def _is_contrast(one: Claim, other: Claim) -> bool:
-    """Whether different words stand before a word that both share: the wall insulation, the roof insulation."""
-    first, second = (_before_words(each, one.terms & other.terms) for each in (one, other))
+    """Whether another thing stands in the same place of both: the roof for the wall, one row of a table for another."""
+    words, others = (_masked(each) for each in (one, other))
+    changed = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
     return any(
-        not (first[term] <= other.terms or second[term] <= one.terms)
-        for term in first.keys() & second.keys()
-        if not first[term] & second[term]
+        _is_slot(words, a, b) and _is_slot(others, c, d) and _differs(words[a:b], other) and _differs(others[c:d], one)
+        for kind, a, b, c, d in changed
+        if kind == "replace"
     )
 
 
-def _before_words(one: Claim, shared: frozenset[str]) -> dict[str, set[str]]:
-    """For each noun-like word the words right before it; of Chinese the pair before a pair."""
-    found: dict[str, set[str]] = defaultdict(set)
-    if is_cjk(one.content):
-        for place in range(2, len(one.content) - 1):
-            end = place - (one.content[place - 1] == "的")
-            before, here = one.content[max(0, end - 2) : end], one.content[place : place + 2]
-            is_inside = one.content[place - 1 : place + 1] in shared
-            if before in one.terms and here in shared and not is_inside:
-                found[here].add(before)
-        return found
-    words = _WORD_OR_SIGN.findall(one.content)
-    for before, here in pairwise(words):
-        (first, second) = (block_terms(each) for each in (before, here))
-        if first and second and first <= one.terms and not before[:1].isupper():
-            found[next(iter(second))] |= first
-    return found
+def _masked(one: Claim) -> list[str]:
+    """Words and signs, of Chinese each character; values as one sign."""
+    text = one.content
+    for each in one.values:
+        text = text.replace(each.text, _VALUE, 1)
+    return _WORD_OR_SIGN.findall(re.sub(r"([\u3400-\u9fff])", r" \1 ", text) if is_cjk(text) else text)
+
+
+def _differs(run: Sequence[str], other: Claim) -> bool:
+    joined = ("" if is_cjk("".join(run)) else " ").join(run)
+    terms = subject_terms(joined) or frozenset(each for each in run if is_cjk(each))
+    return _VALUE not in run and any(term not in other.terms and term not in other.topic for term in terms)
+
+
+def _is_slot(words: Sequence[str], start: int, end: int) -> bool:
+    """Whether a stretch is a field of a row, what a noun or `of the` goes with, or written as a name."""
+    before, behind = words[start - 1] if start else "", words[end] if end < len(words) else ""
+    opens = not before or not before.isalnum() or revising("before_noun").fullmatch(before) is not None
+    if is_cjk("".join(words[start:end])):
+        return opens and (is_cjk(behind) or behind in _ENDS_FIELD)
+    is_named = all(each[:1].isupper() or each.isdigit() for each in words[start:end])
+    return before.lower() in STOP_WORDS or (opens and behind in _ENDS_FIELD) or (is_named and start > 0)
 
 
 def _is_one_subject(earlier: Claim, later: Claim, values: tuple[Stated, Stated]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.sentences import Sentence
-from sag_retrieval.language.spans import first_day, revising
+from sag_retrieval.language.spans import first_day, is_weak
 from sag_retrieval.language.words import fold
 from sag_retrieval.search.revised import asks_past
 
@@ -37,7 +37,7 @@ def newest_first(
     equal = [s for s in ranked if s.focus >= _EQUAL * best.focus and s.coverage >= _EQUAL * best.coverage]
     equal = [s for s in equal if s.is_of_kind >= best.is_of_kind and s.terms & names >= best.terms & names]
     is_past = asks_past(question)
-    firm = [s for s in equal if not _is_weak(s, hits[s.place], is_past=is_past)]
+    firm = [s for s in equal if not is_weak(s.text, hits[s.place].title, hits[s.place].document_id, is_past=is_past)]
     dated = [(said, s) for s in firm if (said := _said(s, hits[s.place]))]
     if len({said for said, _ in dated}) > 1:
         day = (min if is_past else max)(first_day(said) for said, _ in dated)
@@ -55,12 +55,3 @@ def _said(sentence: Sentence, hit: FoundPassage) -> str:
     text = fold(sentence.text)
     own = {said for content, said in events if content in text or text in content} or {said for _, said in events}
     return next(iter(own)) if len(own) == 1 else ""
-
-
-def _is_weak(sentence: Sentence, hit: FoundPassage, *, is_past: bool) -> bool:
-    """Whether a sentence is a rumour, a proposal or of a draft, or recalls what is not asked."""
-    if any(revising("draft").search(each) for each in (hit.title, hit.document_id)):
-        return True
-    says_so = revising("corrects").search(sentence.text) or revising("changes").search(sentence.text)
-    recalls = not is_past and not says_so and revising("recalls").search(sentence.text)
-    return bool(recalls or revising("hedged").search(sentence.text))

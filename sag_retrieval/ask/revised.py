@@ -8,8 +8,9 @@ from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.language.spans import UNCONFIRMED
 from sag_retrieval.language.words import fold, is_cjk
-from sag_retrieval.search.revised import UNCONFIRMED, HitRevision, wants_earlier
+from sag_retrieval.search.revised import HitRevision, wants_earlier
 
 _SAID = {"en": "“{title}”{day} said {value} [{n}]", "zh": "《{title}》{day}曾说{value}[{n}]"}
 _NOW = {"en": "“{title}”{day} says {value} [{n}]", "zh": "《{title}》{day}说{value}[{n}]"}

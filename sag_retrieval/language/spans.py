@@ -1,12 +1,17 @@
-"""Since when and until when a statement says that it holds, as ISO days; and the words that revise what was said."""
+"""Since when and until when a statement holds, as ISO days; which words revise, and which assert nothing."""
 
 import re
 from calendar import monthrange
 from functools import cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sag_retrieval.language.asked import language_tables
+from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, dates, with_year
+from sag_retrieval.language.words import is_cjk, tokens
+
+UNCONFIRMED: Final = "unconfirmed"
+"""Evidence of a contradiction where one statement is a rumour, a proposal, a quotation or of a draft."""
 
 
 class Validity(NamedTuple):
@@ -30,7 +35,35 @@ def revising(name: str) -> re.Pattern[str]:
 
     """
     found = [own["patterns"][name] for own in language_tables("revising.toml") if name in own["patterns"]]
-    return re.compile("|".join(found), re.IGNORECASE)
+    return re.compile("|".join(each if isinstance(each, str) else "|".join(each) for each in found), re.IGNORECASE)
+
+
+def subject_terms(text: str) -> frozenset[str]:
+    """Index terms without digits; of Chinese the pairs alone, as one character stands in many words."""
+    return frozenset(
+        term for term in tokens(text) if not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
+    )
+
+
+def is_weak(text: str, *titles: str, is_past: bool = False) -> bool:
+    """Whether a statement is a rumour, a proposal, a quotation or of a draft, or only recalls what was.
+
+    Args:
+        text: The statement.
+        titles: What its document is called.
+        is_past: Whether the past is asked: what is recalled is then as good.
+
+    Examples:
+        >>> is_weak("I heard that it costs 5."), is_weak("It costs 5."), is_weak("It costs 5.", "First draft")
+        (True, False, True)
+
+    """
+    if patterns("all")["quoted_line"].match(text) or revising("hedged").search(text):
+        return True
+    if any(revising("draft").search(title) for title in titles):
+        return True
+    says_so = revising("corrects").search(text) or revising("changes").search(text)
+    return not is_past and not says_so and revising("recalls").search(text) is not None
 
 
 _GAPS_AND_ENDS = re.compile(r"\^\\s[+*]|\\s\*\$|[$^]")

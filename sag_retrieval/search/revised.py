@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.public import public
 from sag_retrieval.language.dates import DATE, dates
-from sag_retrieval.language.spans import first_day, last_day, revising
-from sag_retrieval.language.words import is_cjk, tokens
+from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day, revising, subject_terms
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.method import Query, Ranking
@@ -25,8 +24,6 @@ _ASKED_SHARE: Final = 0.5
 """Share of the words of a question that a statement and what it is about hold, for it to be what is asked."""
 _ORDERED: Final = frozenset({"corrects", "replaces", "updates"})
 """Kinds that say which of two statements holds."""
-UNCONFIRMED: Final = "unconfirmed"
-"""Evidence of a contradiction of which the first statement is a rumour, a proposal or of a draft: the other stands."""
 _LONGEST_CHAIN: Final = 20
 """Revisions followed one after the other: a figure of a yearly report has a chain of years."""
 
@@ -101,12 +98,8 @@ def _read_revisions(index: Index) -> _Revisions:
                 if chunk is not None:
                     rows[number][f"{side}_chunk"] = chunk
                     listed[chunk].append(number)
-    terms = [frozenset(row["attribute"].split()) | _terms(row["subject"]) for row in rows]
+    terms = [frozenset(row["attribute"].split()) | subject_terms(row["subject"]) for row in rows]
     return _Revisions(rows, by_earlier, by_later, terms)
-
-
-def _terms(text: str) -> frozenset[str]:
-    return frozenset(term for term in tokens(text) if len(term) > 1 or not is_cjk(term))
 
 
 def asks_past(question: str) -> bool:
@@ -152,7 +145,7 @@ def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
     if not has_revisions(index) or not len(ranking.chunks):
         return ranking
     known = _revisions_of(index)
-    asked = _terms(without_question_words(query.text))
+    asked = subject_terms(without_question_words(query.text))
     order: list[tuple[int, int]] = []  # a chunk, and the place whose score it takes
     places = {chunk: place for place, chunk in enumerate(ranking.chunks.tolist())}
     done: set[int] = set()

@@ -1,6 +1,7 @@
 """Examples in README, docs and docstrings run as tests, against a release made of data/documents."""
 
 import fcntl
+import gc
 import os
 import shutil
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
@@ -15,6 +16,7 @@ from sybil.sybil import SybilCollection
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+gc.disable()  # a third of the time of a collection: what is imported and collected stays
 ROOT = Path(__file__).parent
 _FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 _LONGEST = (
@@ -52,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long = {item.path for item in items if item.get_closest_marker("slow")}
     first = {ROOT / "tests" / name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: (first.get(item.path, len(first)), item.path not in long))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make alone."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

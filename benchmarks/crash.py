@@ -37,13 +37,50 @@ import openai  # noqa: F401
 import pandas as pd  # noqa: F401
 import pyarrow.parquet as pq  # noqa: F401
 
-from benchmarks import quarter as nights
-
 ROOT = Path(__file__).parents[1]
 ADDED = 6
+"""Documents that come with a round."""
+PLACES = ("Port Ansel", "Mill Haven", "Grey Harbour", "South Quay", "Low Ferry")
+FIRMS = ("Lumen Optics", "Quill Instruments", "Heron Works", "Ansel Freight", "North Cable")
+ZH_PLACES = ("安塞港", "磨坊湾", "灰港", "南码头", "下渡口")
+ZH_FIRMS = ("光澜公司", "翎羽公司", "海鹭公司", "安塞公司", "北缆公司")
 QUESTIONS = ("Who sold buoys in Port Ansel?", "谁在灰港售出浮标？", "Fleet Number 4")
 CALLS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "shutil.rmtree", "shutil.copytree"})
 """Audit events of calls that change names on disk; an `open` for writing is the other one."""
+
+
+# ── the source ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def text_of(number: int, version: int = 0) -> str:
+    """One document, in English or Chinese; another version says another number."""
+    firm, place, year = number % 5, (number // 5) % 5, 1990 + number % 40
+    count = 3 + number + 1000 * version
+    if number % 2:
+        one, where = ZH_FIRMS[firm], ZH_PLACES[place]
+        return f"# 第{number}号记录\n\n{one}于{year}年在{where}售出{count}个浮标。{one}由第{number}号船队供货。\n"
+    one, where = FIRMS[firm], PLACES[place]
+    return (
+        f"# Record {number}\n\n{one} sold {count} buoys in {where} in {year}. "
+        f"{one} is served by Fleet Number {number}. The fleet sails from {where}.\n"
+    )
+
+
+def versions(name: str) -> list[str]:
+    """All texts that a document of this name has in the first hundred rounds."""
+    number = int(name.removeprefix("record-").removesuffix(".md"))
+    return [text_of(number, version) for version in range(100)]
+
+
+def change(inbox: Path, which: int) -> None:
+    """Before a round some documents come, two change, and one goes."""
+    for number in range(which * ADDED, (which + 1) * ADDED):
+        (inbox / f"record-{number}.md").write_text(text_of(number), encoding="utf-8")
+    for number in (which * ADDED - 1, which * ADDED // 2):
+        path = inbox / f"record-{number}.md"
+        if number > 0 and path.exists():
+            path.write_text(text_of(number, which), encoding="utf-8")
+    (inbox / f"record-{which * ADDED // 3}.md").unlink(missing_ok=True)
 
 
 # ── children ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -130,8 +167,7 @@ def read(home: Path, pipe: int) -> None:
                 for question in QUESTIONS:
                     hits = release.search(question).hits
                     good = bool(hits) and all(
-                        any(text[hit.start : hit.end] == hit.text for text in nights.versions(hit.document_id))
-                        for hit in hits
+                        any(text[hit.start : hit.end] == hit.text for text in versions(hit.document_id)) for hit in hits
                     )
                     figures["reads"] += 1
                     figures["bad_reads"] += not good
@@ -282,7 +318,7 @@ def rounds(trial: Trial, kills: int, a_round: int) -> dict[str, Any]:
     paid = Counter[str]()
     reader, end = 0, -1
     for number in range(-1, kills // a_round):
-        nights.night(trial.inbox, number + 2, ADDED)
+        change(trial.inbox, number + 2)
         for name in ("ingest", "report", "prune", "promote"):
             trial.whole(name, trial.calm)
         needed = trial.counts()["calls"]

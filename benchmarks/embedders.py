@@ -32,7 +32,7 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 from judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
 from kinds import KINDS, UnavailableError  # noqa: E402
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
@@ -165,7 +165,7 @@ def row_of(
 ) -> tuple[dict[str, Outcome], dict[str, Any]]:
     """What each method reaches with one model, and what it costs."""
     before, used = set(cache.iterdir()), cpu_of_children()
-    release = ingested(name, asked, cache, embedder_of(model, cache))
+    release = ingested(name, asked, cache, embedder_of(model, cache), is_alone=True)
     took = cpu_of_children() - used if set(cache.iterdir()) - before else None
     questions = chosen_of(asked.questions, most)
     outcomes = measure(release, questions, methods)

@@ -9,7 +9,8 @@ from tests.support.deployed import Services, composed, one_machine, until
 
 pytestmark = pytest.mark.slow
 
-DOCUMENTS = 80
+DOCUMENTS = 40
+"""Enough for a run to be seen between its first tables and its release."""
 
 
 def more(services: Services) -> None:

@@ -98,8 +98,12 @@ def project(venv: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     assert done.returncode == 0, done.stdout + done.stderr
     (site,) = (venv / "lib").glob("python*/site-packages")
     (site / "shop.pth").write_text(f"{folder / 'src'}\n", encoding="utf-8")  # as an editable install does
+    made.dg("scaffold", "defs", "sag_pipeline.Corpus", "birds")
+    of_birds = folder / "src/shop/defs/birds/defs.yaml"
+    of_loans = folder / "src/shop/defs/loans/defs.yaml"  # a second `dg scaffold` writes the same with another name
+    of_loans.parent.mkdir()
+    of_loans.write_text(of_birds.read_text(encoding="utf-8").replace("birds", "loans"), encoding="utf-8")
     for name, text in (("birds", HERON), ("loans", LOAN)):
-        made.dg("scaffold", "defs", "sag_pipeline.Corpus", name)
         (folder / "documents" / name).mkdir(parents=True)
         (folder / "documents" / name / "a.md").write_text(text, encoding="utf-8")
     return made

@@ -1,7 +1,5 @@
 """Fusion of BM25, vectors, keywords and the graph."""
 
-from operator import itemgetter
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,32 +40,27 @@ def fused(case, *, is_original):
     return raw, fuse(raw, options, share=case["dense_weight"], top_k=case["top_k"])
 
 
-@pytest.mark.parametrize("case", cases("kg_boost"), ids=range(len(cases("kg_boost"))))
-def test_boosts_are_those_recorded(case):
-    found = boosts(case["scores"], case["kg_boost"])
-
-    assert found == pytest.approx(case["boosts"], abs=1e-6)
+def test_boosts_are_those_recorded():
+    for case in cases("kg_boost"):
+        assert boosts(case["scores"], case["kg_boost"]) == pytest.approx(case["boosts"], abs=1e-6), case
 
 
-@pytest.mark.parametrize("case", scaled_cases(), ids=itemgetter("query"))
-def test_every_part_follows_the_seeds_formula(case):
-    raw, fusion = fused(case, is_original=False)
-    wanted = case["seed_formula"]
+def test_every_part_follows_the_seeds_formula():
+    for case in scaled_cases():
+        raw, fusion = fused(case, is_original=False)
+        wanted, query = case["seed_formula"], case["query"]
+        assert fusion.hybrid == pytest.approx(wanted["hybrid"], abs=1e-6), query
+        assert raw.keyword.tolist() == wanted["keyword_overlap"], query
+        assert fusion.kg == pytest.approx(wanted["kg_boost_add"], abs=1e-6), query
+        assert fusion.final == pytest.approx(wanted["final"], abs=1e-6), query
 
-    assert fusion.hybrid == pytest.approx(wanted["hybrid"], abs=1e-6)
-    assert raw.keyword.tolist() == wanted["keyword_overlap"]
-    assert fusion.kg == pytest.approx(wanted["kg_boost_add"], abs=1e-6)
-    assert fusion.final == pytest.approx(wanted["final"], abs=1e-6)
 
-
-@pytest.mark.parametrize("case", scaled_cases(), ids=itemgetter("query"))
-def test_with_gate_and_cut_the_order_is_the_originals(case):
-    _, fusion = fused(case, is_original=True)
-
-    best = np.argsort(-fusion.final, kind="stable")[: case["top_k"]]
-
-    selected = case["original_code"]["selected"]
-    assert fusion.final[best] == pytest.approx(fusion.final[selected])
+def test_with_gate_and_cut_the_order_is_the_originals():
+    for case in scaled_cases():
+        _, fusion = fused(case, is_original=True)
+        best = np.argsort(-fusion.final, kind="stable")[: case["top_k"]]
+        selected = case["original_code"]["selected"]
+        assert fusion.final[best] == pytest.approx(fusion.final[selected]), case["query"]
 
 
 @given(scores, st.floats(0, 1))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -137,21 +138,19 @@ def test_a_value_may_hold_any_character():
     assert parse_settings(["a= b=c "], "outer") == {"a": "b=c"}
 
 
-@pytest.mark.parametrize(("name", "option"), EACH, ids=[f"{name}-{option.name}" for name, option in EACH])
-def test_every_option_says_what_it_means_and_is_read_from_the_text_that_shows_it(name, option):
-    usual = ALL[name]
+def test_every_option_says_what_it_means_and_is_read_from_the_text_that_shows_it():
+    for name, option in EACH:
+        usual = ALL[name]
+        assert len(option.meaning) >= 10, (name, option)
+        shown = {option.name: as_text(option.default)}
+        assert build_options(type(usual), shown, what=name, base=usual) == usual, (name, option)
 
-    assert len(option.meaning) >= 10
-    assert build_options(type(usual), {option.name: as_text(option.default)}, what=name, base=usual) == usual
 
-
-@pytest.mark.parametrize(("name", "option"), EACH, ids=[f"{name}-{option.name}" for name, option in EACH])
-def test_every_option_takes_a_value_or_says_in_one_line_why_not(name, option):
-    usual = ALL[name]
-    for value in WRONG:
-        said = _refusal(type(usual), {option.name: value}, name, usual)
-        assert said == "" or option.name.rpartition(".")[2] in said
-        assert "\n" not in said
+def test_every_option_takes_a_value_or_says_in_one_line_why_not():
+    for (name, option), value in product(EACH, WRONG):
+        said = _refusal(type(ALL[name]), {option.name: value}, name, ALL[name])
+        assert said == "" or option.name.rpartition(".")[2] in said, (name, option, value)
+        assert "\n" not in said, (name, option, value)
 
 
 def _refusal(cls: type, values: Mapping[str, Any], name: str, base: Any) -> str:

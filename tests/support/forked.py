@@ -75,10 +75,15 @@ def _server() -> str:
     return place
 
 
-def _serve(place: str) -> None:
-    """Fork for each command that is asked for, until the process that began this one is gone."""
+def load() -> None:
+    """Import what commands need."""
     for name in LOADED:
         import_module(name)
+
+
+def _serve(place: str) -> None:
+    """Fork for each command that is asked for, until the process that began this one is gone."""
+    load()
     assert threading.active_count() == 1, threading.enumerate()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(place)
@@ -112,4 +117,4 @@ def _run(wanted: dict[str, Any], files: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(sys.argv[1]) if sys.argv[1:] else load()

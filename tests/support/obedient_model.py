@@ -4,10 +4,12 @@ It answers well (`scripted_answers`), and writes what stands in «» anywhere in
 left out, so that a text can order a word that it does not hold itself.
 """
 
+import atexit
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -106,11 +108,10 @@ def _obey(schema: str, answer: dict[str, Any], order: str) -> None:
 
 def run_attack(attack: Attack, support: SupportOptions = SupportOptions(), *, mixed: bool = True) -> Outcome:  # noqa: B008  frozen
     """What comes of an attack on documents that share its calls, over HTTP."""
-    model = ObedientModel()
-    with ChatServer(model) as server, TemporaryDirectory() as folder, AnswerCache(Path(folder) / "a") as cache:
-        options = ChatOptions(concurrency=2, first_pause_seconds=0.01)
-        inner = OpenAIChat("obedient", base_url=server.base_url, api_key="none", options=options)
-        chat = CachedChat(inner, cache, limits=BatchLimits(mixed_sources=mixed))
+    model, inner = _served()
+    model.obeyed = 0
+    with TemporaryDirectory() as folder, AnswerCache(Path(folder) / "a") as answers:
+        chat = CachedChat(inner, answers, limits=BatchLimits(mixed_sources=mixed))
         rows = list(_rows(attack, chat, support))
     claim = fold(attack.claim)
     hit = [(document, text) for document, text in rows if claim in fold(text)]
@@ -121,6 +122,16 @@ def run_attack(attack: Attack, support: SupportOptions = SupportOptions(), *, mi
         [text for document, text in hit if claim not in own[document]],
         sum(document != "attack" for document, _ in rows),
     )
+
+
+@cache
+def _served() -> tuple["ObedientModel", OpenAIChat]:
+    """One server for all attacks of a process, and one client, whose certificates take longer to load than an attack."""
+    model = ObedientModel()
+    server = ChatServer(model).__enter__()
+    atexit.register(server.__exit__, None, None, None)
+    options = ChatOptions(concurrency=2, first_pause_seconds=0.01)
+    return model, OpenAIChat("obedient", base_url=server.base_url, api_key="none", options=options)
 
 
 def _documents(attack: Attack) -> list[Document]:

@@ -1,5 +1,6 @@
 """What the SQL door lets through, and what it refuses."""
 
+import re
 import threading
 
 import duckdb
@@ -304,10 +305,19 @@ event_id = 1 / 0 AND CAST(content AS INTEGER) = 1
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("sql", [*WRITES, *FILES, *SETTINGS, *COSTLY, *SHAPES])
-def test_anything_else_is_refused_with_a_reason(sandbox, sql):
-    with pytest.raises(FilterError, match=r"\w+ .+"):
+def test_anything_else_is_refused_with_a_reason(sandbox):
+    refused = [(sql, _refusal(sandbox, sql)) for sql in [*WRITES, *FILES, *SETTINGS, *COSTLY, *SHAPES]]
+
+    assert [sql for sql, reason in refused if not re.search(r"\w+ .+", reason)] == []
+
+
+def _refusal(sandbox, sql):
+    """Why a condition is refused; empty if it is not."""
+    try:
         sandbox.ids(sql)
+    except FilterError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize(

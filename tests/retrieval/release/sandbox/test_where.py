@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import math
+from contextlib import suppress
 
 import duckdb
 import pytest
@@ -214,24 +215,13 @@ def test_the_attacks_are_many():
     assert len(PLACES) >= 3 * 150
 
 
-@pytest.mark.parametrize("where", PLACES, ids=[str(n) for n in range(len(PLACES))])
-def test_an_attack_as_field_operator_or_value_is_an_error_or_matches_nothing(sandbox, where):
-    try:
-        ids = found(sandbox, where)
-    except FilterError:
-        ids = ()
-
-    assert ids == ()
-
-
-@pytest.mark.slow
-def test_the_tables_are_intact_after_all_attacks(sandbox):
+def test_an_attack_as_field_operator_or_value_is_an_error_or_matches_nothing_and_the_tables_stay(sandbox):
+    matched = []
     for where in PLACES:
-        try:
-            found(sandbox, where)
-        except FilterError:
-            continue
+        with suppress(FilterError):
+            matched += [(where, ids) for ids in [found(sandbox, where)] if ids != ()]
 
+    assert matched == []
     assert sandbox.ids("SELECT event_id FROM events")[1] == EVENTS
     assert sandbox.ids("SELECT document_id FROM documents")[1] == DOCUMENTS
 

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,7 +19,7 @@ from rich.text import Text
 
 from sag_pipeline.cli.stored import aliases, keys, repair, sources, status, verify
 from sag_pipeline.importers.command import export_command, import_command
-from sag_pipeline.progress import listening, measured
+from sag_pipeline.progress import Pace, listening, told_every
 from sag_retrieval.cli.choices import MORE_SETTINGS, OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json
 from sag_retrieval.core.errors import SagError, SourceError
@@ -229,29 +228,16 @@ def shown_progress(console: Console) -> Iterator[None]:
 @contextmanager
 def told_progress(seconds: float = 60.0) -> Iterator[None]:
     """Write a line about the work under way to the error output at a steady pace, for logs."""
-    started, ended, at = time.monotonic(), threading.Event(), ("starting", 0, 0, "")
 
-    def progress(step: str, done: int, total: int, item: str = "") -> None:
-        nonlocal at
-        at = (step, done, total, item)
+    def tell(pace: Pace, gauges: Mapping[str, Callable[[], float]]) -> None:
+        step, done, total, item = pace.at
+        whole = f"{done:,} of {total:,} documents" if total else ""
+        figures = (f"{name.replace('_', ' ')} {read():,}" for name, read in [*gauges.items()] if read())
+        since = timedelta(seconds=int(pace.seconds))
+        complain(", ".join(filter(None, (whole, item, *figures, f"running for {since}"))), kind=step or "starting")
 
-    def tell(gauges: Mapping[str, Callable[[], float]]) -> None:
-        while not ended.wait(seconds):
-            step, done, total, item = at
-            whole = f"{done:,} of {total:,} documents" if total else ""
-            figures = (f"{name.replace('_', ' ')} {read():,}" for name, read in [*gauges.items()] if read())
-            since = timedelta(seconds=int(time.monotonic() - started))
-            told = ", ".join(filter(None, (whole, item, *figures, f"running for {since}")))
-            complain(told, kind=step)
-
-    with measured() as gauges, listening(progress):
-        thread = threading.Thread(target=tell, args=[gauges], name="sag-told", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
+    with told_every(seconds, tell):
+        yield
 
 
 class _Counts(ProgressColumn):

@@ -36,7 +36,7 @@ from sag_retrieval.llm_writing.written import WrittenSentence
 from sag_retrieval.models.protocols import embed_queries, estimate_tokens
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
-from sag_retrieval.statements.form import CLASSES, HeaderClass, class_words, classes_in, row_cells, says
+from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in, row_cells, says
 from sag_retrieval.statements.scorer import quotable, worth
 
 _LONGEST_TITLE: Final = 60

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -95,9 +95,8 @@ class AnswerCache:
     """Answers in one SQLite file with a write-ahead log.
 
     SQLite, because a commit is atomic even if the process is killed or the power fails (`synchronous=full`), several
-    processes can read and write, and a million answers need no index in memory. Answers that threads write at the same
-    time share one commit, so the disk is synchronised once. The file must be on a local disk, because locks of network
-    folders are not reliable.
+    processes can read and write, and a million answers need no index in memory. The file must be on a local disk,
+    because locks of network folders are not reliable.
 
     Source:
         docs/algorithm.md §extraction.25.
@@ -112,9 +111,7 @@ class AnswerCache:
 
         """
         self._path = path
-        self._pending: list[_Waiting] = []
-        self._pending_lock = threading.Lock()
-        self._write_lock = threading.Lock()
+        self._lock = threading.Lock()
         durable.make_folder(path.parent)
         self._connection = self._opened(path)
 
@@ -136,7 +133,7 @@ class AnswerCache:
 
     def close(self) -> None:
         """Close the file; all answers are on disk already."""
-        with self._write_lock:
+        with self._lock:
             self._connection.close()
 
     def __enter__(self) -> Self:
@@ -152,7 +149,7 @@ class AnswerCache:
             CacheError: If the file or the answer is damaged.
 
         """
-        with self._write_lock, self._reading(), closing(self._connection.execute(_FIND, (call_id,))) as rows:
+        with self._lock, self._reading(), closing(self._connection.execute(_FIND, (call_id,))) as rows:
             row = rows.fetchone()
         if row and not is_unchanged(row):
             raise CacheError(f"the answer {call_id} in {self._path} differs from the one that was stored; {_MEND}")
@@ -165,12 +162,18 @@ class AnswerCache:
             CacheError: If the file cannot be written.
 
         """
-        waiting = _Waiting(answered, is_newer)
-        with self._pending_lock:
-            self._pending.append(waiting)
-        with self._write_lock:
-            if not waiting.is_written:
-                self._write()
+        statement = _REPLACE if is_newer else _KEEP
+        with self._lock:
+            try:
+                self._connection.execute("begin immediate")
+                self._connection.executemany(statement, map(_row, answered))
+                self._connection.execute("commit")
+            except sqlite3.Error as error:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+                raise CacheError(
+                    f"cannot store an answer in {self._path} ({error}); if it is damaged, {_MEND}"
+                ) from error
 
     def spent(self) -> list[Spent]:
         """Usage and cost of all stored answers, by step and model, over all runs."""
@@ -179,21 +182,21 @@ class AnswerCache:
             "sum(expected_tokens) "
             "from answers group by step, model order by step, model"
         )
-        with self._write_lock, self._reading():
+        with self._lock, self._reading():
             return [Spent(*row) for row in self._connection.execute(query)]
 
     def requests(self) -> dict[str, int]:
         """Requests by call id, where it is not 1; 0 for an answer that came with the request of another one."""
-        with self._write_lock, self._reading():
+        with self._lock, self._reading():
             return dict(self._connection.execute("select call_id, calls from answers where calls <> 1"))
 
     def __len__(self) -> int:
-        with self._write_lock, self._reading():
+        with self._lock, self._reading():
             return int(self._connection.execute("select count(*) from answers").fetchone()[0])
 
     def __iter__(self) -> Iterator[Answered]:
         """All answers, by call id."""
-        with self._write_lock, self._reading():
+        with self._lock, self._reading():
             rows = self._connection.execute(f"select {_COLUMNS} from answers order by call_id").fetchall()  # noqa: S608
         return (Answered(*row) for row in rows)
 
@@ -203,32 +206,6 @@ class AnswerCache:
             yield
         except sqlite3.Error as error:
             raise CacheError(f"{self._path} is damaged ({error}); {_MEND}") from error
-
-    def _write(self) -> None:
-        """Commit all pending answers, including those of other threads."""
-        with self._pending_lock:
-            batch, self._pending = self._pending, []
-        rows = [(waiting.is_newer, _row(one)) for waiting in batch for one in waiting.answered]
-        try:
-            self._connection.execute("begin immediate")
-            for is_newer, row in rows:
-                self._connection.execute(_REPLACE if is_newer else _KEEP, row)
-            self._connection.execute("commit")
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.execute("rollback")
-            with self._pending_lock:
-                self._pending = batch + self._pending
-            raise CacheError(f"cannot store an answer in {self._path} ({error}); if it is damaged, {_MEND}") from error
-        for waiting in batch:
-            waiting.is_written = True
-
-
-@dataclass(slots=True)
-class _Waiting:
-    answered: tuple[Answered, ...]
-    is_newer: bool = False
-    is_written: bool = field(default=False)
 
 
 def _row(answered: Answered) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from sag_retrieval.language.data import patterns
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.wording import Messages
-from sag_retrieval.statements.form import Cell, HeaderClass, row_cells
+from sag_retrieval.statements.header_classes import Cell, HeaderClass, row_cells
 from sag_retrieval.statements.scorer import judged, quotable
 from sag_retrieval.topics.naming import names_something
 from sag_retrieval.topics.titler import fits

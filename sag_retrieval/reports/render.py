@@ -18,8 +18,7 @@ from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.sections import SECTIONS, ReportSection, Sources
-from sag_retrieval.reports.theme_pages import ThemePage, theme_name
+from sag_retrieval.reports.sections import SECTIONS, ReportSection, Sources, ThemePage, theme_name
 from sag_retrieval.reports.wording import escaped
 
 _PACKAGE = "sag_retrieval.reports"

@@ -34,9 +34,9 @@ from sag_retrieval.reports.render import (
     render_theme,
 )
 from sag_retrieval.reports.scope import Scope, remember_seen
+from sag_retrieval.reports.sections import FOLDER, theme_pages
 from sag_retrieval.reports.series import LATEST, Previous, pull_reports, remember, send_reports
 from sag_retrieval.reports.tables import report_tables
-from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
 from sag_retrieval.reports.word_file import WORD_FILE, word_file
 from sag_retrieval.topics.naming import name_communities
 

@@ -35,7 +35,7 @@ BUILT_FROM_NAMES = {
     "sag_retrieval.language.quantities",
     "sag_retrieval.models.embedder_names",
     "sag_retrieval.models.openai",
-    "sag_retrieval.statements.form",
+    "sag_retrieval.statements.header_classes",
 }
 """Modules that make an expression in a function, of escaped names: months and units of a language, the names of a type or
 of models, words of headers."""

@@ -66,4 +66,4 @@ def test_a_step_that_ends_at_once_says_nothing_and_leaves_no_thread(tmp_path):
 
         assert lines_of(instance, done.run_id) == []
         assert observations(instance) == []
-    assert [thread.name for thread in threading.enumerate() if thread.name == "sag-beat"] == []
+    assert [thread.name for thread in threading.enumerate() if thread.name == "sag-told"] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sag_retrieval.statements.form import header_class, row_cells
+from sag_retrieval.statements.header_classes import header_class, row_cells
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The communities of a release as a Lance table beside its chunks, events and keys."""
 
-from datetime import timedelta
+import shutil
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,9 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from sag_retrieval.clusters.storage import COMMUNITIES
+from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
+from sag_retrieval.release.folders import DRAFT, delete
 from sag_retrieval.release.projection import projected
 from sag_retrieval.release.table import read_parquet
 from sag_retrieval.release.vectors import LANCE, VECTOR, open_database
@@ -29,5 +32,13 @@ def show_communities(release: Path, embedder: Embedder) -> None:
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
     at = pc.index_in(rows["community_id"], categories["community_id"].combine_chunks()).combine_chunks()
     shown = rows.drop(["sentences"]).append_column(VECTOR, vectors.take(at))
-    table = open_database(release / LANCE).create_table(COMMUNITIES, shown, mode="overwrite", on_bad_vectors="null")
-    table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+    file, draft = f"{COMMUNITIES}.lance", release / f"{DRAFT}{uuid4().hex}"
+    try:
+        open_database(draft).create_table(COMMUNITIES, shown, on_bad_vectors="null")
+        durable.sync_all(sorted(draft.rglob("*"), reverse=True))
+        if (release / LANCE / file).exists():
+            delete(release / LANCE / file)
+        durable.make_folder(release / LANCE)
+        durable.rename(draft / file, release / LANCE / file)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -8,6 +8,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+from scipy.sparse import issparse
+
 from sag_retrieval.ask.options import SearchFunction
 from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
 from sag_retrieval.core.options import build_options
@@ -15,15 +18,16 @@ from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import OFFLINE, Settings, load_settings
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.models.open import open_chat, open_embedder
-from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.models.protocols import ChatModel, embed_queries
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.manifest import Manifest, Verify
+from sag_retrieval.release.projection import projected
 from sag_retrieval.release.reader import Reader, open_reader
+from sag_retrieval.release.releases import paths_of
 from sag_retrieval.release.sandbox import SqlResult
-from sag_retrieval.release.schema import DATABASE, OPEN_TABLES, TABLES
+from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.tables import VectorMode
-from sag_retrieval.release.vectors import LANCE
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from sag_retrieval.search.options import SearchOptions
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
+    import numpy.typing as npt
     import pandas as pd
 
     from sag_retrieval.llm_writing.lines import Themes
@@ -142,11 +147,28 @@ class Release:
         Examples:
             >>> from sag_retrieval import open_release
             >>> sorted(open_release().paths)
-            ['duckdb', 'parquet']
+            ['duckdb', 'lance', 'parquet']
 
         """
-        known = {"duckdb": DATABASE, "parquet": OPEN_TABLES, "lance": LANCE}
-        return {name: self.path / file for name, file in known.items() if (self.path / file).exists()}
+        return paths_of(self.path)
+
+    def vector(self, text: str) -> "npt.NDArray[np.floating[Any]]":
+        """The vector of a question as the Lance tables of the release have those of their rows, for a search there.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> open_release().vector("Who made the O-ring?").shape
+            (512,)
+
+        Raises:
+            QueryError: If the text is empty.
+            ModelError: If an embedding server gives no vector.
+
+        """
+        if not text.strip():
+            raise QueryError("the text is empty")
+        found = embed_queries(self.index.embedder, [text])
+        return projected(found)[0] if issparse(found) else np.asarray(found, np.float32)[0]
 
     @property
     def index(self) -> Index:

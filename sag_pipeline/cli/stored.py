@@ -57,8 +57,9 @@ def _show_head(console: Console, found: Mapping[str, Any]) -> None:
     age, sizes = found["release_age_hours"], found["sizes"]
     release = f"{escape(found['release'] or 'none yet')}" + ("" if age is None else f", {_hours(age)} old")
     console.print(f"home {escape(found['home'])} · {sum(sizes.values()):.1f} MB · release {release}")
-    if found["duckdb"]:
-        console.print(f"tables: {escape(found['duckdb'])}", highlight=False, soft_wrap=True)
+    for name, path in (("tables", found["duckdb"]), ("vectors", found["lance"])):
+        if path:
+            console.print(f"{name}: {escape(path)}", highlight=False, soft_wrap=True)
     run = found["last_run"]
     if run is None:
         last = max((source["last_ingest"] for source in found["sources"]), default="")

@@ -364,7 +364,7 @@ def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[C
     report("release", 0, 0, "vectors, full text and rows")
     source.embedding.save(draft / "embedder")
     _write_layer(draft, 0, made, source, None)
-    manifest = _manifest(source)
+    manifest = bare_manifest(source)
     for name in KINDS:
         _write_vectors(draft, 0, _released(name, made.tables[name]), source.embedding, manifest.release_id)
     links = {"event_keys": len(made.parts.event_keys.items), "chunk_keys": len(made.parts.chunk_keys.items)}
@@ -391,7 +391,7 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     _write_layer(draft, number, made, source, base)
     own = {name: rows.num_rows for name, rows in made.tables.items()}
     shared[0] = {**shared[0], **{name: own[name] for name in OF_ALL}}
-    manifest = replace(_manifest(source), layers=[*shared, own])
+    manifest = replace(bare_manifest(source), layers=[*shared, own])
     contents = Contents(draft, manifest, "off")
     files = [RowFiles(contents, manifest, each) for each in range(number + 1)]
     layers = [Layer.open(contents.place(layer_path(each)), rows) for each, rows in enumerate(files)]
@@ -416,7 +416,8 @@ def _checked(manifest: Manifest, checks: Sequence[Check]) -> tuple[Manifest, Seq
     return replace(manifest, checks={check.name: check.as_json() for check in checks}), checks
 
 
-def _manifest(source: ReleaseInput) -> Manifest:
+def bare_manifest(source: ReleaseInput) -> Manifest:
+    """The manifest of a release that is to be made, without counts."""
     embedder, smoothing = source.embedding.embedder, source.resolution.smoothing
     hashes = state_hashes(source.store, RECORDS)
     lines = [PUBLISH_VERSION, f"{SCHEMA_VERSION}", embedder.fingerprint, smoothing]

@@ -229,9 +229,9 @@ class Base:
 
 
 def find_base(
-    store: Store, vectors: VectorStore, resolution: Resolution, held: Held, layering: Layering
+    store: Store, vectors: VectorStore, resolution: Resolution, held: Held, layering: Layering, release: str
 ) -> Base | None:
-    """The current release with what of it is kept; None where the next one is written whole."""
+    """The current release with what of it is kept; None where the next one, named `release`, is written whole."""
     releases = Releases(store.home)
     if releases.current() is None:
         return None
@@ -239,7 +239,8 @@ def find_base(
         folder = releases.path()
         manifest = Manifest.read(folder)
         contents = Contents(folder, manifest)
-        if not contents.is_checked or manifest.smoothing != resolution.smoothing or not _has(manifest, vectors):
+        is_alike = manifest.smoothing == resolution.smoothing and _has(manifest, vectors, release)
+        if not contents.is_checked or not is_alike:
             return None
         contents.check("rows/", "arrays/", "layers/", OPEN_TABLES, DATABASE)
         is_erasing = store.ledger.whole(PURGE) is not None
@@ -249,8 +250,11 @@ def find_base(
         return None
 
 
-def _has(manifest: Manifest, vectors: VectorStore) -> bool:
-    """Whether it has open tables, and the store still its rows with their vectors, in few files."""
+def _has(manifest: Manifest, vectors: VectorStore, release: str) -> bool:
+    """Whether it has open tables, and the store its rows with their vectors, in few files.
+
+    Or those of the next release, if a process was killed before it was current.
+    """
     if manifest.embedder_fingerprint != vectors.fingerprint or DATABASE not in manifest.files:
         return False
     for kind in KINDS:
@@ -258,7 +262,7 @@ def _has(manifest: Manifest, vectors: VectorStore) -> bool:
         if any(file.startswith(below) for file in manifest.files) != (name is not None):
             return False
         table = vectors.tables.sealed()[name] if name else None
-        if table and (table.release != manifest.release_id or len(table.files) > MOST_FILES):
+        if table and (table.release not in {manifest.release_id, release} or len(table.files) > MOST_FILES):
             return False
     return True
 

@@ -18,6 +18,7 @@ from sag_pipeline.publish.build import (
     PUBLISH_VERSION,
     Embedding,
     ReleaseInput,
+    bare_manifest,
     build_layer,
     build_whole,
     schema_in_manifest,
@@ -146,7 +147,7 @@ def publish(
     durable.make_folder(draft)
     try:
         source = ReleaseInput(store, embedding, Resolution.read(store), Held.read(store), schema)
-        base = find_base(store, embedding.vectors, source.resolution, source.held, layering or _LAYERING)
+        base = _base_of(source, layering or _LAYERING)
         manifest, checks = build_layer(draft, source, base) if base else build_whole(draft, source)
         manifest = replace(manifest, input_hash=state, created_at=now)
         if not all(check.passed for check in checks):
@@ -164,6 +165,11 @@ def publish(
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     releases.make_current(manifest.release_id)
     return Publication(manifest, is_new or current != manifest.release_id, checks)
+
+
+def _base_of(source: ReleaseInput, layering: Layering) -> Base | None:
+    vectors, named = source.embedding.vectors, bare_manifest(source).release_id
+    return find_base(source.store, vectors, source.resolution, source.held, layering, named)
 
 
 def _state(store: Store, embedding: Embedding, schema: KeySchema) -> str:

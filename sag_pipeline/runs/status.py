@@ -49,11 +49,11 @@ def kept_of(settings: Settings) -> Kept:
 def status_of(settings: Settings) -> dict[str, Any]:
     """Counts by table, skipped and failed with reasons, sources, last run, sizes and growth; nothing is changed."""
     store, releases = Store(settings.home), Releases(settings.home)
-    steps, database = growth_of(settings.home), releases.database()
+    steps, paths = growth_of(settings.home), releases.paths()
     return {
         "home": shown_home(settings.home),
         "release": releases.current(),
-        "duckdb": str(database) if database else None,
+        **{name: str(paths[name]) if name in paths else None for name in ("duckdb", "lance")},
         "release_age_hours": age_hours(settings.home),
         "last_run": _last_run(settings),
         "sources": [source_row(store, listed, source) for listed in [SourceList(store)] for source in listed],

@@ -57,9 +57,17 @@ class ReleasedRows:
         """The first column."""
         return self.rows.column(0)
 
-    def stays(self, before: pa.Table) -> Flags:
-        """Which rows that the table has are shown as they are; of several layers those that no given row replaces."""
+    def stays(self, before: pa.Table, *, is_done: bool) -> Flags:
+        """Which rows that the table has are shown as they are; of several layers those that no given row replaces.
+
+        Args:
+            before: What the table has.
+            is_done: Whether these are rows of this release: a process was killed, or it is built again.
+
+        """
         ids = before[self.id]
+        if is_done:
+            return np.asarray(pc.is_in(ids, self.ids.combine_chunks() if self.wanted is None else self.wanted))
         if self.wanted is not None:
             return np.asarray(pc.and_not(pc.is_in(ids, self.wanted), pc.is_in(ids, self.ids.combine_chunks())))
         at = pc.index_in(ids, self.ids.combine_chunks())
@@ -86,8 +94,9 @@ def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bo
     """
     name, tables = store.shown(given.kind), store.tables
     before = _before(store, given, name)
-    stays, is_new = given.stays(before), False
-    if name and given.wanted is None:
+    is_done = name is not None and tables.sealed()[name].release == release
+    stays, is_new = given.stays(before, is_done=is_done), False
+    if name and given.wanted is None and not is_done:
         is_new = len(tables.sealed()[name].files) > MOST_FILES or stays.sum() < _LEAST_STAYING * len(stays)
         stays &= not is_new
     known = before[given.id].filter(pa.array(stays))
@@ -109,7 +118,7 @@ def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bo
         tables.leave_out(name, lambda rows: np.ones(len(rows), np.bool_))
     if name.startswith(PUBLISHED):
         _drop_texts(store, given.kind, given.texts[new])
-    is_last = given.wanted is not None and not is_erased
+    is_last = len(new) == len(given.rows) and not is_erased
     return _row_ids(store, given, name, int(stays.sum()) if is_last else 0)
 
 

@@ -259,7 +259,8 @@ def _show_plan(plan: "WritingPlan", *, is_json: bool) -> None:
 def open_report(*, is_json: bool) -> None:
     """Show the latest report in the browser, and print the path of its page.
 
-    Without a browser, as on a server, the path alone is printed; `--json` adds that of the release's tables for DuckDB.
+    Without a browser, as on a server, the path alone is printed; `--json` adds those of the release's tables for DuckDB
+    and LanceDB.
     """
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
     from sag_retrieval.release.releases import Releases  # noqa: PLC0415
@@ -272,9 +273,8 @@ def open_report(*, is_json: bool) -> None:
     if not pages:
         raise ReleaseError("no report yet; write one with `sag report`")
     page = max(pages, key=lambda page: page.stat().st_mtime).resolve()
-    database = Releases(home).database()
-    shown = {"page": str(page), "duckdb": str(database) if database else None}
-    print_json(shown) if is_json else say(str(page))
+    paths = {name: str(path) for name, path in Releases(home).paths().items() if name != "parquet"}
+    print_json({"page": str(page), "duckdb": None, "lance": None} | paths) if is_json else say(str(page))
     if not is_json:
         click.launch(page.as_uri())
 

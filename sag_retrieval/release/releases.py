@@ -24,7 +24,7 @@ from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
 from sag_retrieval.release.manifest import ANSWERS, MANIFEST, RELEASES, Manifest, has_own_hash
-from sag_retrieval.release.schema import DATABASE, SCHEMA_VERSION
+from sag_retrieval.release.schema import DATABASE, LANCE, OPEN_TABLES, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from sag_retrieval.release.remote import RemoteReleases
@@ -110,10 +110,9 @@ class Releases:
             return None
         return text if _ID.fullmatch(text) else None
 
-    def database(self) -> Path | None:
-        """The DuckDB file of the current release, if this machine has it."""
-        place = (self.folder / (self.current() or "") / DATABASE).resolve()
-        return place if place.is_file() else None
+    def paths(self) -> dict[str, Path]:
+        """What other programs open of the current release, if this machine has it."""
+        return paths_of((self.folder / (self.current() or "none")).resolve())
 
     def path(self, release_id: str | None = None, *, by_block: bool = False) -> Path:
         """Folder of a release; None: of the current one. `by_block` leaves vectors in a bucket for `remote.filler`.
@@ -180,6 +179,12 @@ class Releases:
             _log.warning("%s is a folder; it is renamed to %s", pointer, aside)
             pointer.rename(aside)
         durable.write_text(pointer, release_id + "\n")
+
+
+def paths_of(folder: Path) -> dict[str, Path]:
+    """What other programs open of a release: `duckdb`, a file of views, `parquet` and `lance`; those that there are."""
+    known = {"duckdb": DATABASE, "parquet": OPEN_TABLES, "lance": LANCE}
+    return {name: folder / file for name, file in known.items() if (folder / file).exists()}
 
 
 def _shown(given: str) -> str:

@@ -247,6 +247,8 @@ QUERYABLE: Final = frozenset(name for name, table in REGISTRY.items() if table.i
 """Tables that SQL may read."""
 DATABASE: Final = "release.duckdb"
 """File of a release with views of its tables, for DuckDB."""
+LANCE: Final = "lance"
+"""Folder of a release with Lance tables of its chunks, events, keys and communities."""
 OPEN_TABLES: Final = "tables/"
 """Folder of a release with the rows of each layer as Parquet."""
 VIEWS: Final = {

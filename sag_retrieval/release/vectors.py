@@ -37,11 +37,11 @@ from sag_retrieval.release.mapped_arrays import (
     save_array,
     write_run,
 )
+from sag_retrieval.release.schema import LANCE
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
 
 PLACED: Final = ".lance_rows.npy"
 """Ending after the table's name: for each row the id of its row in Lance, -1 for none."""
-LANCE: Final = "lance"
 _FLOAT: Final = 4
 
 

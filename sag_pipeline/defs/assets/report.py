@@ -73,7 +73,7 @@ class Clustering(_FormerPlace):
     )
 
 
-@corpus_asset(group="publish", deps=["release"], kinds={"parquet"}, automation_condition=_AFTER_A_CHANGE)
+@corpus_asset(group="publish", deps=["release"], kinds={"parquet", "lancedb"}, automation_condition=_AFTER_A_CHANGE)
 def communities(
     context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource, spec: CorpusSpec
 ) -> dg.MaterializeResult:  # type: ignore[type-arg]
@@ -83,6 +83,7 @@ def communities(
     if not sag.run_options().communities:
         none = check_result(communities_are_dense({}, 0))
         return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0}, check_results=[none])
+    from sag_pipeline.publish.community_table import show_communities  # noqa: PLC0415
     from sag_retrieval.models.open import open_chat, open_embedder  # noqa: PLC0415
     from sag_retrieval.release.reader import open_reader  # noqa: PLC0415
     from sag_retrieval.topics.stored import release_communities  # noqa: PLC0415  graph libraries
@@ -93,6 +94,7 @@ def communities(
         chat = None if config.by_rules or is_ingest else open_chat(settings)
         earlier = releases[-1] if releases else None
         found = release_communities(reader, options, chat, earlier, is_carried=is_ingest)
+        show_communities(reader.folder, reader.index.embedder)
         release_id = reader.manifest.release_id
     finest = found.at(0)
     largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]

@@ -7,11 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import lancedb
 import pyarrow.parquet as pq
 import pytest
 
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.runs.maintenance import vacuum
+from sag_pipeline.store.vectors import KINDS
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.manifest import OF_LARGE, Manifest
 from sag_retrieval.release.mapped_arrays import PACK, open_pack
@@ -52,13 +54,23 @@ def found(home: Home, folder: Path | None = None) -> list[tuple[str, float]]:
 
 
 def files_of(manifest: Manifest) -> dict[str, tuple[int, str]]:
-    return {name: tuple(each) for name, each in manifest.files.items()}
+    """Files with length and hash but those that Lance names by chance, and what names or sums up these."""
+    others = ("lance/", "checksums")
+    found = {name: tuple(each) for name, each in manifest.files.items() if not name.startswith(others)}
+    return {name: each for name, each in found.items() if not name.endswith(".runs.json")}
 
 
 def names(home: Home) -> set[str]:
     """What lies below a home, without the names that commits are given by chance."""
     found = (path.relative_to(home.folder).as_posix() for path in home.folder.rglob("*"))
-    return {name for name in found if not name.startswith(("ledger/", "vectors/"))}
+    return {name for name in found if not name.startswith(("ledger/", "vectors/")) and "/lance/" not in name}
+
+
+def in_lance(home: Home) -> dict[str, list[dict[str, object]]]:
+    """The rows of the Lance tables of the current release, sorted."""
+    tables = lancedb.connect(Releases(home.folder).path() / "lance")
+    rows = {name: tables.open_table(name).to_arrow().to_pylist() for name in KINDS}
+    return {name: sorted(each, key=lambda row: row[f"{name[:-1]}_id"]) for name, each in rows.items()}
 
 
 def stages(changes: str) -> list[int]:
@@ -95,6 +107,7 @@ def test_a_layer_whose_publishing_is_killed_at_any_stage_is_that_of_an_undisturb
 
         assert done.manifest.release_id == wanted.release_id
         assert files_of(done.manifest) == files_of(wanted), changes.splitlines()[stage - 1]
+        assert in_lance(home) == in_lance(calm)
         assert verify_release(Releases(home.folder).path()) == []
         assert names(home) == names(calm), "nothing is left over"
         shutil.rmtree(home.folder)

@@ -70,15 +70,87 @@ def test_a_moved_release_gives_duckdb_alone_the_rows_of_the_public_face_whole_an
     assert read_alone(tmp_path / "whole", "/") == wanted
 
 
+TEN = """
+import json, sys, duckdb, lancedb, pandas, polars
+folder = sys.argv[1]
+lance = lancedb.connect(f"{folder}/lance")
+tables = duckdb.connect(f"{folder}/release.duckdb", read_only=True, config={"file_search_path": folder})
+ask = lambda query, *values: tables.execute(query, values).fetchall()
+((event, document),) = ask("SELECT event_id, document_id FROM events ORDER BY 1 LIMIT 1")
+((key,),) = ask("SELECT key_id FROM keys WHERE value_string IS NOT NULL ORDER BY event_count DESC, 1 LIMIT 1")
+events, where = lance.open_table("events"), f"event_id = '{event}'"
+vector = events.search().where(where).select(["vector"]).to_pandas()["vector"][0]
+near = events.search(vector).distance_type("dot").limit(4).select(["event_id", "_distance"]).to_pandas()
+held = pandas.DataFrame(events.to_pandas()[["event_id", "document_id"]])
+frame = polars.from_arrow(lance.open_table("keys").to_arrow())
+print(json.dumps({
+    "nearest": ask("SELECT d.document_id, d.title FROM near JOIN events USING (event_id) JOIN documents d "
+                   "USING (document_id) ORDER BY _distance, event_id LIMIT 1"),
+    "idf": ask("SELECT key_id, round(idf, 6) FROM idf ORDER BY 1"),
+    "together": ask("SELECT key_id, events FROM neighbours_of_key(?) ORDER BY 1", key),
+    "by year": ask("SELECT date[:4], count(*) FROM events WHERE date IS NOT NULL GROUP BY 1 ORDER BY 1"),
+    "sums": ask("SELECT header, unit, sum(number) FROM tables WHERE number IS NOT NULL GROUP BY ALL ORDER BY ALL"),
+    "alike": ask("SELECT event_id, round(weight, 6) FROM neighbours_of_event(?) ORDER BY 1", event),
+    "types": sorted(frame.group_by("key_type").len().rows()),
+    "filtered": sorted(lance.open_table("chunks").search().where(f"document_id = '{document}'").to_pandas()["chunk_id"]),
+    "languages": ask("SELECT language, count(*) FROM documents GROUP BY 1 ORDER BY 1"),
+    "joined": ask("SELECT held.document_id, count(*) FROM held JOIN event_keys USING (event_id) GROUP BY 1 ORDER BY 1"),
+}))
+assert not any(name.startswith("sag") for name in sys.modules)
+"""
+
+
+def ten_answers(release):
+    """What the public face says to the same ten queries."""
+    rows = {name: release.table(name) for name in TABLES}
+    event = rows["events"].sort_values("event_id").iloc[0]
+    text = rows["keys"][rows["keys"]["value_string"].notna()]
+    key = text.sort_values(["event_count", "key_id"], ascending=[False, True]).iloc[0]["key_id"]
+    links = rows["event_keys"].merge(rows["keys"])
+    with_key = links[links["event_id"].isin(links[links["key_id"] == key]["event_id"]) & (links["key_id"] != key)]
+    own = links[links["event_id"] == event["event_id"]]["key_id"]
+    alike = links[links["key_id"].isin(own) & (links["event_id"] != event["event_id"])].groupby("event_id")["idf"].sum()
+    dated, cells = rows["events"]["date"].dropna().str[:4], rows["tables"].dropna(subset="number")
+    query = "SELECT title FROM documents WHERE document_id = '{}'".format(event["document_id"].replace("'", "''"))
+    return {
+        "nearest": [[event["document_id"], release.sql(query).rows[0]["title"]]],
+        "idf": rows["keys"].sort_values("key_id")[["key_id", "idf"]].round(6).to_numpy().tolist(),
+        "together": [[*each] for each in with_key.groupby("key_id").size().items()],
+        "by year": [[*each] for each in dated.groupby(dated).size().items()],
+        "sums": [[*names, total] for names, total in cells.groupby(["header", "unit"])["number"].sum().items()],
+        "alike": [[*each] for each in alike.round(6).items()],
+        "types": [[*each] for each in text.groupby("key_type").size().items()],
+        "filtered": sorted(rows["chunks"].query("document_id == @event.document_id")["chunk_id"]),
+        "languages": [[*each] for each in rows["documents"].groupby("language").size().items()],
+        "joined": [[*each] for each in rows["event_keys"].merge(rows["events"]).groupby("document_id").size().items()],
+    }
+
+
+def test_ten_queries_of_duckdb_lancedb_pandas_and_polars_alone_are_answered_as_by_the_public_face(home, tmp_path):
+    home.whole(tmp_path / "whole")
+    with home.opened() as release:
+        assert len(release.manifest.layer_counts) > 1
+        wanted = json.loads(json.dumps(ten_answers(release)))
+        shutil.copytree(release.path, tmp_path / "moved")
+    for folder in ("moved", "whole"):
+        command = [sys.executable, "-I", "-c", TEN, str(tmp_path / folder)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout)
+        assert {name: found[name] for name in wanted} == wanted
+
+
 def test_the_file_is_read_in_its_folder_while_the_next_release_is_published(tmp_path, monkeypatch):
     home = home_in_layers(tmp_path / "with, a comma [0]" / "home")
     with home.opened() as release:
         monkeypatch.chdir(release.path)
         wanted = plain_rows(release.index.rows)
+    lance = lancedb.connect("lance")
     with duckdb.connect("release.duckdb", read_only=True) as tables:
         home.put({"n.md": long(8)})
         assert not home.publish().faults
         assert rows_of_views(tables) == wanted
+        assert sorted(lance.open_table("events").to_arrow()["event_id"].to_pylist()) == sorted(
+            row[0] for row in wanted["events"]
+        )
     with home.opened() as release, duckdb.connect(release.path / "release.duckdb", read_only=True) as tables:
         monkeypatch.chdir(release.path)
         assert "n.md" in {row[0] for row in tables.sql("FROM documents").fetchall()}
@@ -137,7 +209,9 @@ def test_lance_alone_has_the_rows_of_every_release_with_their_vectors(home, tmp_
 def test_every_view_and_every_column_of_a_table_says_what_it_holds(home):
     with home.opened() as release, open_tables(release.path) as tables:
         views = dict(tables.sql("SELECT view_name, comment FROM duckdb_views() WHERE NOT internal").fetchall())
-        silent = tables.sql("SELECT table_name, column_name FROM duckdb_columns() WHERE comment IS NULL").fetchall()
+        silent = tables.sql(
+            "SELECT table_name, column_name FROM duckdb_columns() WHERE comment IS NULL AND NOT internal"
+        ).fetchall()
     assert views == VIEWS
     assert [(table, column) for table, column in silent if table in TABLES] == []
 

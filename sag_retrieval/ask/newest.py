@@ -65,7 +65,7 @@ def _equal(
     for s in ranked:
         is_about = s.is_of_kind >= best.is_of_kind and s.terms & names >= best.terms & names
         is_equal = s.focus >= _EQUAL * best.focus and s.coverage >= _EQUAL * best.coverage
-        is_retold = not is_past and len(s.terms & best.terms) >= _RETOLD * len(best.terms)
+        is_retold = not is_past and len(s.terms & best.terms) >= _RETOLD * len(best.terms) < _RETOLD * len(s.terms)
         if is_about and (is_equal or (is_retold and first_day(_said(s, hits) or "0001") > said)):
             yield s
 

@@ -91,6 +91,8 @@ class Claim:
     """By id of the key: its name."""
     persons: frozenset[str] = frozenset()
     """Ids of the names of persons."""
+    about: frozenset[str] = frozenset()
+    """Ids of the names that the title of its document has: what a statement that names nothing is about."""
     is_unsure: bool = False
     """Whether it stands in a draft, or where a message repeats an earlier one."""
 
@@ -520,7 +522,9 @@ def _is_slot(words: Sequence[str], start: int, end: int) -> bool:
 
 
 def _is_one_subject(earlier: Claim, later: Claim, values: tuple[Stated, Stated]) -> bool:
-    """Whether no name tells the two apart, but for the values; who corrects may name where the other stood."""
+    """Whether neither names nor titles tell the two apart; who corrects may name where the other stood."""
+    if earlier.about and later.about and not (earlier.about & later.about or earlier.names.keys() & later.names.keys()):
+        return False
     own = {fold(each.text) for each in values}
     gone, new = (
         [n for n in a.names.values() if not b.has(n) and not any(fold(n) in value for value in own)]

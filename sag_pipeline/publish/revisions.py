@@ -1,6 +1,7 @@
 """The table of revisions: made from the events of all documents, with the keys that these stand for."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 from sag_pipeline.extract.revisions import REVISIONS_VERSION, Claim, Revision, find_revisions, unsure_from
 from sag_pipeline.publish.links import whole_table
 from sag_pipeline.store.store import Store
+from sag_retrieval.language.words import fold
 from sag_retrieval.release.schema import TABLES
 
 REVISIONS: Final = "revisions"
@@ -40,26 +42,26 @@ def _statements(store: Store) -> list[Claim]:
     for rows in store.scan("documents", ("document_id", "language", "text")):
         for document, language, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
             documents[document] = language, unsure_from(text)
-    found = []
-    for rows in store.scan("events", _OF_EVENT):
-        for event, document, chunk, content, title, said, start in zip(
-            *(rows[name].to_pylist() for name in _OF_EVENT), strict=True
-        ):
-            language, unsure = documents.get(document, ("en", _NOT_KNOWN))
-            found.append(
-                Claim(
-                    event,
-                    document,
-                    chunk,
-                    content,
-                    title,
-                    said or "",
-                    language,
-                    names.get(event, {}),
-                    persons.get(event, frozenset()),
-                    is_unsure=start is not None and start >= unsure,
-                )
+    events = [
+        row
+        for rows in store.scan("events", _OF_EVENT)
+        for row in zip(*(rows[name].to_pylist() for name in _OF_EVENT), strict=True)
+    ]
+    of_document: dict[str, dict[str, str]] = defaultdict(dict)
+    for event, document, *_ in events:
+        of_document[document] |= names.get(event, {})
+    found, about = [], dict[tuple[str, str], frozenset[str]]()
+    for event, document, chunk, content, title, said, start in events:
+        language, unsure = documents.get(document, ("en", _NOT_KNOWN))
+        if (document, title) not in about:
+            folded = fold(title)
+            about[document, title] = frozenset(
+                key for key, name in of_document[document].items() if fold(name) in folded
             )
+        claim = Claim(event, document, chunk, content, title, said or "", language, names.get(event, {}))
+        is_unsure = start is not None and start >= unsure
+        own = persons.get(event, frozenset())
+        found.append(replace(claim, persons=own, about=about[document, title], is_unsure=is_unsure))
     return found
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from sag_retrieval.ask.cited import Cited, quoted
-from sag_retrieval.ask.newest import newest_first
+from sag_retrieval.ask.newest import newest_first, others_said
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
@@ -26,6 +26,7 @@ from sag_retrieval.ask.values import (
 )
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk, normal_name, tokens
+from sag_retrieval.search.revised import HitRevision
 from sag_retrieval.statements.form import refers_back
 
 _APART, _TITLE, _NEIGHBOUR = 0.6, 0.8, 0.4
@@ -106,6 +107,8 @@ class PartAnswer:
     features: Features | None = None
     chosen: int = 0
     """How many of the sentences were chosen as an answer; the rest are the closest ones beside them."""
+    others: tuple[tuple[str, HitRevision], ...] = ()
+    """What other documents say in place of the best sentence, each with the document of that."""
 
     @property
     def likelihood(self) -> float:
@@ -162,14 +165,18 @@ def answer_part(
     found = [(places, newest_first(asked, sentences, own, names)) for places, own, sentences in by_group]
     best = max((ranked[0].score for _, ranked in found if ranked), default=0.0)
     chosen: list[Sentence] = []
-    for places, ranked in sorted(found, key=lambda each: -each[1][0].score if each[1] else 0.0):
+    order = sorted(found, key=lambda each: -each[1][0].score if each[1] else 0.0)
+    for places, ranked in order:
         if ranked and ranked[0].score >= _LEAST_GROUP * best:
             own = chosen_sentences(part, ranked, terms_of(named), weights, limit if len(found) == 1 else 2)
             chosen.extend(replace(sentence, place=places[sentence.place]) for sentence in own)
     if not chosen:
         return PartAnswer(part, (), tuple(hits))
     features = _features_of(part, chosen[0], hits[chosen[0].place], named, weights)
-    answer = PartAnswer(part, tuple(chosen), tuple(hits), features, len(chosen))
+    others = [
+        one for own_places, ranked in order[:1] for one in others_said(part, ranked, [hits[n] for n in own_places])
+    ]
+    answer = PartAnswer(part, tuple(chosen), tuple(hits), features, len(chosen), tuple(others))
     if answer.is_found or len(chosen) >= limit:
         return answer
     rest = [replace(s, place=places[s.place]) for places, ranked in found for s in ranked]

@@ -76,7 +76,8 @@ def ask_fast(session: Session) -> ModeResult:
             session.note(f"no sentence clearly answers {part.text!r}")
             cited.append(_closest_to(session, [a for a in answers if a.part.text == part.text and a.is_close][:1]))
     whole = merge_answers(session.question, [each for each in cited if each])
-    return ModeResult(told(session.question, whole, hits) if whole else None, hits, trace)
+    others = [one for answer in found for one in answer.others]
+    return ModeResult(told(session.question, whole, hits, others) if whole else None, hits, trace)
 
 
 def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None:

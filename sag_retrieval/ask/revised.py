@@ -89,17 +89,25 @@ def _sentence_of(one: HitRevision, sentence: Sentence, hits: Sequence[FoundPassa
     return None
 
 
-def told(question: str, cited: Cited, hits: Sequence[FoundPassage]) -> Cited:
+def told(
+    question: str, cited: Cited, hits: Sequence[FoundPassage], others: Sequence[tuple[str, HitRevision]] = ()
+) -> Cited:
     """A cited text that tells, behind each statement that revises or contradicts others, what those say.
 
     Examples: `… at 27 % [1] (“Slides” of 2025-05-20 said 31 % [2])`.
+
+    Args:
+        question: Its language is that of the words.
+        cited: The answer.
+        hits: The passages, with the revisions of their statements.
+        others: What else is said in place of a statement, each with the document of that.
 
     """
     language = "zh" if is_cjk(question) else "en"
     text, citations = cited.text, list(cited.citations)
     for citation in cited.citations:
         marks = []
-        for one, form in _others(citation, hits):
+        for one, form in _others(citation, hits, others):
             known = next((c for c in citations if _is_of(c, one)), None)
             if known and known.marker <= len(cited.citations) and form is not _DISAGREE:
                 continue
@@ -112,33 +120,43 @@ def told(question: str, cited: Cited, hits: Sequence[FoundPassage]) -> Cited:
             shown = wording[language].format(title=one.title, day=day, value=value, n=known.marker)
             marks.append(_DISAGREE[language].format(said=shown) if form is _DISAGREE else shown)
         if marks:
-            marks = [*_own(citation, hits, language), *marks]
+            marks = [*_own(citation, hits, language, others), *marks]
             mark, joint = f"[{citation.marker}]", "；" if language == "zh" else "; "
             added = f"（{joint.join(marks)}）" if language == "zh" else f" ({joint.join(marks)})"
             text = text.replace(mark, mark + added, 1)
     return replace(cited, text=text, citations=tuple(citations))
 
 
-def _own(citation: Citation, hits: Sequence[FoundPassage], language: str) -> list[str]:
+def _own(
+    citation: Citation, hits: Sequence[FoundPassage], language: str, others: Sequence[tuple[str, HitRevision]]
+) -> list[str]:
     """The title of the quoted document and when it said so, where that is known."""
-    hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
-    both = (*getattr(hit, "revises", ()), *getattr(hit, "revised_by", ()))
-    said = next((one.own_said for one in _touching(both, citation.start, citation.end) if one.own_said), "")
+    both = (*_revisions(citation, hits, "revises", others), *_revisions(citation, hits, "revised_by", ()))
+    said = next((one.own_said for one in both if one.own_said), "")
     return [_TITLED[language].format(title=citation.title, day=_DAY[language].format(said))] if said else []
 
 
-def _others(citation: Citation, hits: Sequence[FoundPassage]) -> list[tuple[HitRevision, dict[str, str]]]:
+def _others(
+    citation: Citation, hits: Sequence[FoundPassage], others: Sequence[tuple[str, HitRevision]]
+) -> list[tuple[HitRevision, dict[str, str]]]:
     """What a quotation revises, or for the past what revised it, and what contradicts it; each document once."""
-    hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
-    if hit is None:
-        return []
     found: dict[str, tuple[HitRevision, dict[str, str]]] = {}
-    for name in ("revises", "revised_by"):
-        for one in _touching(getattr(hit, name, ()), citation.start, citation.end):
-            form = _UNSURE if one.evidence == UNCONFIRMED else _NOW if name == "revised_by" else _SAID
+    for name, more in (("revises", ()), ("revised_by", ()), ("", others)):
+        for one in _revisions(citation, hits, name, more):
+            is_later = name == "revised_by" or (not name and one.said > one.own_said)
+            form = _UNSURE if one.evidence == UNCONFIRMED else _NOW if is_later else _SAID
             form = _DISAGREE if one.kind == "contradicts" and one.evidence != UNCONFIRMED else form
             found.setdefault(one.document_id, (one, form))
     return sorted(found.values(), key=lambda each: each[1] is _UNSURE)[:_MOST_TOLD]
+
+
+def _revisions(
+    citation: Citation, hits: Sequence[FoundPassage], name: str, others: Sequence[tuple[str, HitRevision]]
+) -> list[HitRevision]:
+    """The revisions of a quotation that its passage has under a name, and those that were found beside it."""
+    hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
+    found = (*getattr(hit, name, ()), *(one for document, one in others if document == citation.document_id))
+    return _touching(found, citation.start, citation.end)
 
 
 def _holds(hit: FoundPassage, citation: Citation) -> bool:

@@ -12,9 +12,9 @@ import dagster as dg
 
 from sag_pipeline.components.corpus import Corpus, corpus_definitions
 from sag_pipeline.definitions import defs
-from sag_pipeline.defs.alerts import TOLD_BY, asset_of, causes, reason_of, tell, told_in
 from sag_pipeline.defs.config import run_config
 from sag_pipeline.defs.corpus_assets import CorpusSpec, owner_of
+from sag_pipeline.defs.sensors import TOLD_BY, asset_of, causes, reason_of, tell, told_in
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener

@@ -7,8 +7,7 @@ from typing import Annotated
 from sag_pipeline.engines.bounds import WorkerBounds
 from sag_pipeline.extract.chunks import ChunkOptions
 from sag_pipeline.extract.headers import FULL_HEADER, NO_HEADER, HeaderOptions
-from sag_pipeline.extract.known_options import KnownOptions
-from sag_pipeline.extract.model_keys import KeyOptions
+from sag_pipeline.extract.model_keys import KeyOptions, KnownOptions
 from sag_pipeline.extract.rules.recogniser import RULES
 from sag_pipeline.extract.sections import SectionOptions
 from sag_pipeline.extract.summaries import SummaryOptions

@@ -15,7 +15,7 @@ from sag_retrieval.core.yaml_file import YamlKind, at_line, line_of, pairs, read
 from sag_retrieval.evaluation.answers import ANSWER_SCORES, RECORD_SCORES
 from sag_retrieval.evaluation.metrics import distinct, recall_scores
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.evaluation.runner import KS, ScoredOutcome, ScoredOutcomes
+from sag_retrieval.evaluation.runner import KS, ScoredOutcome, ScoredOutcomes, checked_cuts
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, SummaryRefiner
 from sag_retrieval.rag.rerank import (
@@ -304,10 +304,7 @@ def evaluate_pipeline(
         QueryError: If there is no question, or a k is below 1.
 
     """
-    cuts = sorted(set(ks))
-    if not cuts or cuts[0] < 1:
-        raise QueryError(f"k must be at least 1, got {list(ks)}")
-    outcomes = []
+    cuts, outcomes = checked_cuts(ks), []
     for question in questions:
         given = RAGData(query=question.question, references=list(question.answers))
         record = run(given | {"question": {"id": question.id, "references": list(question.answers)}})

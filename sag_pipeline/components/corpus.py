@@ -17,12 +17,11 @@ from dagster._utils.schedules import cron_string_iterator, is_valid_cron_schedul
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 from pydantic import Field, create_model
 
-from sag_pipeline.defs.alerts import failure_sensor
 from sag_pipeline.defs.assets import documents, release, report
 from sag_pipeline.defs.config import run_config
 from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec, home_of
 from sag_pipeline.defs.resources import PipelineResource
-from sag_pipeline.defs.sensors import changed_sensor, sensors_of
+from sag_pipeline.defs.sensors import changed_sensor, failure_sensor, sensors_of
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs.dagster_runs import HOME
 from sag_pipeline.runs.delivery import check_target

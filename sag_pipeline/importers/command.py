@@ -27,8 +27,7 @@ def given_documents(form: str, source: Path, documents: Path | None = None) -> "
         documents: For openie and kg: the file with `doc_id`, `title`, `text`, if the records lack them.
 
     """
-    from sag_pipeline.importers.graphrag import graphrag_documents  # noqa: PLC0415
-    from sag_pipeline.importers.knowledge_graph import kg_documents  # noqa: PLC0415
+    from sag_pipeline.importers.knowledge_graph import graphrag_documents, kg_documents  # noqa: PLC0415
     from sag_pipeline.importers.passages import event_documents, openie_documents  # noqa: PLC0415
     from sag_pipeline.importers.records import first_of, read_rows  # noqa: PLC0415
 

@@ -9,20 +9,21 @@ from pathlib import Path
 from sag_pipeline.embed.embed import load_fit, save_fit
 from sag_pipeline.integrity.bucket_files import fetch_home, send_home
 from sag_pipeline.integrity.damaged_files import (
+    known_calls,
     open_anyway,
     parts_in_use,
     release_folders,
     report_folders,
+    salvage_answers,
     unused_parts,
     vector_folders,
-    wrong_latest,
+    wrong_answers,
     wrong_parts,
     wrong_pointer,
     wrong_release,
     wrong_report,
     wrong_vectors,
 )
-from sag_pipeline.integrity.salvage import known_calls, salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_locks
 from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
@@ -270,7 +271,7 @@ def _repair_releases(home: Path) -> Iterator[Done]:
             yield Done(f"releases/{folder.name}/communities", "removed; `sag ingest` makes them again")
     good = [manifest.release_id for manifest in Releases(home).manifests()]
     pointer = home / "CURRENT"
-    if not wrong_pointer(pointer, [folder.name for folder in release_folders(home)]):
+    if not wrong_pointer(pointer, [folder.name for folder in release_folders(home)], "release"):
         return
     discard(pointer)
     if good:
@@ -287,7 +288,7 @@ def _repair_reports(home: Path) -> Iterator[Done]:
     for series in sorted(path for path in (home / "reports").glob("*") if path.is_dir()):
         left = sorted(series.glob("*/report.json"), key=lambda path: path.stat().st_mtime)
         latest = series / "LATEST"
-        if not wrong_latest(latest, [path.parent.name for path in left]):
+        if not wrong_pointer(latest, [path.parent.name for path in left], "report"):
             continue
         discard(latest)
         if left:

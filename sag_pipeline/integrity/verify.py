@@ -16,14 +16,13 @@ from sag_pipeline.integrity.damaged_files import (
     report_folders,
     unused_parts,
     vector_files,
-    wrong_latest,
+    wrong_answers,
     wrong_parts,
     wrong_pointer,
     wrong_release,
     wrong_report,
     wrong_vectors,
 )
-from sag_pipeline.integrity.salvage import wrong_answers
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.store.ledger import breaks, link_files
@@ -272,7 +271,7 @@ def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
         if (what := wrong_made(folder / _COMMUNITIES))
     ]
     current = store.home / "CURRENT"
-    if what := wrong_pointer(current, [folder.name for folder in folders]):
+    if what := wrong_pointer(current, [folder.name for folder in folders], "release"):
         faults.append(HomeFault("CURRENT", what, "`sag repair` names the newest good release"))
     left = unfinished(store.home / "releases")
     more = f", {left} unfinished that the next ingest deletes" if left else ""
@@ -287,7 +286,7 @@ def _reports(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001 
     faults = [HomeFault(_name(store, path), what, mend) for folder in folders for path, what in wrong_report(folder)]
     for series in sorted(path for path in (store.home / "reports").glob("*") if path.is_dir()):
         left = [folder.name for folder in folders if folder.parent == series]
-        if what := wrong_latest(series / "LATEST", left):
+        if what := wrong_pointer(series / "LATEST", left, "report"):
             faults.append(HomeFault(_name(store, series / "LATEST"), what, mend))
     return CheckedFiles("reports", len(folders), "reports", faults)
 

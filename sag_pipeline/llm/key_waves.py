@@ -11,8 +11,14 @@ from scipy.sparse import csr_array
 
 from sag_pipeline.extract.events import given_events
 from sag_pipeline.extract.keys import main_keys
-from sag_pipeline.extract.known_options import KnownOptions
-from sag_pipeline.extract.model_keys import ExtractedKeys, KeyOptions, KeyQuestion, key_questions, keys_from_reply
+from sag_pipeline.extract.model_keys import (
+    ExtractedKeys,
+    KeyOptions,
+    KeyQuestion,
+    KnownOptions,
+    key_questions,
+    keys_from_reply,
+)
 from sag_pipeline.extract.name_matching import bare_title
 from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.extract.support import SupportOptions

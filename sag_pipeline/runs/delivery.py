@@ -8,8 +8,8 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
-from uuid import uuid4
 
+from sag_retrieval.clusters.storage import drafted
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.secrets import keep_address, masked
@@ -141,16 +141,11 @@ def _write(folder: Path, message: Message) -> None:
         told = json.dumps(message.told, ensure_ascii=False, indent=1) + "\n"
         durable.write_text(folder / f"{message.name}.json", told)
         return
-    draft, own = folder / f".{uuid4().hex}", folder / message.name
-    try:
-        draft.mkdir()
+    own = folder / message.name
+    with drafted(own) as draft:
         for name in message.parts or sorted(each.name for each in message.folder.iterdir()):
             _copy(message.folder / name, draft / name)
         shutil.rmtree(own, ignore_errors=True)
-        durable.make_folder(own.parent)
-        durable.rename(draft, own)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _copy(source: Path, to: Path) -> None:

@@ -18,7 +18,7 @@ from sag_retrieval.language.words import ascii_where_hidden, printable
 from sag_retrieval.notebook import key_text, shown_keys, snippet
 
 if TYPE_CHECKING:
-    from sag_retrieval.evaluation.runner import Evaluation, Interval, ScoredOutcomes
+    from sag_retrieval.evaluation.runner import Evaluation, Interval, ScoredOutcomes, Unit
 
 _SHOWN_KEYS = 8
 _SHOWN_ROWS = 3
@@ -256,33 +256,30 @@ def show_evaluation(console: Console, found: "Evaluation", other: "Evaluation | 
 
 
 def _recall_table(found: "Evaluation", other: "Evaluation | None") -> Table:
-    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415  takes time to import
-
-    table = Table(
-        "method", *(f"R@{k}" for k in found.ks), *(f"all@{k}" for k in found.ks), "p50 ms", "p95 ms", box=None
-    )
+    columns = (*(f"R@{k}" for k in found.ks), *(f"all@{k}" for k in found.ks), "p50 ms", "p95 ms")
+    table = Table("method", *columns, box=None)
     for one in [found] if other is None else [found, other]:
         seconds = one.seconds_per_query()
-        table.add_row(
-            one.method,
-            *(_percent(one.recall(k)) for k in one.ks),
-            *(f"{100 * one.all_gold(k).mean:.1f}" for k in one.ks),
-            *(f"{1000 * seconds[p]:.1f}" for p in ("p50", "p95")),
-        )
-    if other is not None:
-        table.add_row(f"{found.method} − {other.method}", *map(_percent, compare(found, other).values()))
+        all_gold = (f"{100 * one.all_gold(k).mean:.1f}" for k in one.ks)
+        times = (f"{1000 * seconds[p]:.1f}" for p in ("p50", "p95"))
+        table.add_row(one.method, *(_percent(one.recall(k)) for k in one.ks), *all_gold, *times)
+    _add_difference(table, found, other, "document")
     return table
 
 
 def _passage_table(found: "Evaluation", other: "Evaluation | None") -> Table:
-    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415  takes time to import
-
     table = Table("by passage", *(f"R@{k}" for k in found.ks), box=None)
     for one in [found] if other is None else [found, other]:
         table.add_row(one.method, *(_percent(one.recall(k, "passage")) for k in one.ks))
-    if other is not None:
-        table.add_row(f"{found.method} − {other.method}", *map(_percent, compare(found, other, "passage").values()))
+    _add_difference(table, found, other, "passage")
     return table
+
+
+def _add_difference(table: Table, found: "Evaluation", other: "Evaluation | None", by: "Unit") -> None:
+    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415  takes time to import
+
+    if other is not None:
+        table.add_row(f"{found.method} − {other.method}", *map(_percent, compare(found, other, by).values()))
 
 
 def _percent(interval: "Interval") -> str:

@@ -11,7 +11,7 @@ import igraph
 import numpy as np
 
 from sag_retrieval.clusters.events import EventTable, Flags, Floats, Rows
-from sag_retrieval.clusters.groups import TIES_KEPT, Communities, Community, Quality, Tie, community_id
+from sag_retrieval.clusters.groups import PROPER, TIES_KEPT, Communities, Community, Quality, Tie, community_id
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import Edges, sum_by, weigh_edges
 
@@ -258,7 +258,7 @@ def measure(edges: Edges, group: Rows, level: int) -> tuple[Quality, Floats, Flo
     smaller = np.minimum(volume, 2 * total - volume)
     cut = np.maximum(volume - 2 * inner, 0)
     conductance = np.divide(cut, smaller, out=np.zeros(count), where=smaller > _NOTHING)
-    proper = np.bincount(group, minlength=count) >= 3  # noqa: PLR2004  smaller ones are listed as single events
+    proper = np.bincount(group, minlength=count) >= PROPER
     quality = Quality(
         level=level,
         communities=count,

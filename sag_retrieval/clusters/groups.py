@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sag_retrieval.clusters.events import Floats, Rows
 from sag_retrieval.clusters.similarity import Normal
 from sag_retrieval.core.records import make_id
 
+PROPER: Final = 3
+"""Events from which on a community is a topic: two are a pair."""
 TIES_KEPT = 6
 """Ties kept for each community."""
 

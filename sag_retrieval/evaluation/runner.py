@@ -217,15 +217,26 @@ def evaluate(
         QueryError: If there is no question, or a k is below 1.
 
     """
-    wanted = tuple(sorted(set(ks)))
-    if not wanted or wanted[0] < 1:
-        raise QueryError(f"k must be at least 1, got {list(ks)}")
+    wanted = checked_cuts(ks)
     outcomes = tuple(_outcomes(search, questions, wanted, clock))
     if explained is not None:
         outcomes = tuple(_with_stages(outcome, explained(outcome.question)) for outcome in outcomes)
     if not outcomes:
         raise QueryError("there is no question to evaluate")
     return Evaluation(outcomes, method, wanted)
+
+
+def checked_cuts(ks: Sequence[int]) -> tuple[int, ...]:
+    """Each cut-off once, in order.
+
+    Raises:
+        QueryError: If there is none, or one is below 1.
+
+    """
+    cuts = tuple(sorted(set(ks)))
+    if not cuts or cuts[0] < 1:
+        raise QueryError(f"k must be at least 1, got {list(ks)}")
+    return cuts
 
 
 def compare(left: Evaluation, right: Evaluation, by: Unit = "document") -> dict[int, Interval]:

@@ -14,7 +14,7 @@ from babel import Locale
 from scipy.sparse import issparse
 
 from sag_retrieval.clusters.events import EventTable
-from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
+from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Community
 from sag_retrieval.core.types import Floats
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.language.data import patterns
@@ -334,7 +334,6 @@ class Judge:
 
 _DECISIVE: Final = 5
 """Most similar events of a theme whose mean is its similarity."""
-_PROPER: Final = 3
 _JUDGED: Final = 400
 """Events of a theme that are judged as statements."""
 
@@ -376,7 +375,7 @@ def nearest_themes(themes: Themes, query: Vectors, most: int) -> list[NearTheme]
     near = similarities(themes.events, query)
     found = []
     for each in themes.communities.at(0):
-        if len(each.members) >= _PROPER:
+        if len(each.members) >= PROPER:
             own = near[each.members]
             score = float(np.sort(own)[::-1][:_DECISIVE].mean())
             order = np.lexsort((np.arange(len(own)), -np.round(own, 9)))

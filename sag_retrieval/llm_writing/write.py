@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from sag_retrieval.clusters.events import EventTable
-from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
+from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Community
 from sag_retrieval.core.errors import BudgetExceeded, ModelError, ModelUnavailable
 from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, first_rows, in_prompt, packed
 from sag_retrieval.llm_writing.written import (
@@ -22,8 +22,6 @@ from sag_retrieval.prompts import load_prompt
 from sag_retrieval.topics.titler import TakenTitles
 
 STEP: Final = "findings"
-_PROPER: Final = 3
-"""Events of a theme that is written about; a report lists the events of smaller ones."""
 _REPLY_TOKENS: Final = 900
 """Expected tokens of a reply."""
 _FINDINGS: Final = 7
@@ -95,7 +93,7 @@ class Writer:
         """Choose the themes and their events within the budget; nothing is asked yet."""
         self.events = events.cleaned()
         self.language, self.options = language, options
-        finest = [each for each in communities.at(0) if len(each.members) >= _PROPER]
+        finest = [each for each in communities.at(0) if len(each.members) >= PROPER]
         ordered = sorted(finest, key=lambda each: (-len(each.members), each.community_id))
         self._themes, self._over = self._within(ordered[: options.model_themes])
         self._judge = Judge(self.events)

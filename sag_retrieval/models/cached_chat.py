@@ -14,7 +14,7 @@ from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, call_id
 from sag_retrieval.models.calls import give_up, in_order
 from sag_retrieval.models.open import open_chat
-from sag_retrieval.models.openai import request_tokens
+from sag_retrieval.models.openai import WINDOW, request_tokens
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Part, Prices, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
@@ -49,8 +49,6 @@ def cost_of(calls: Sequence[Call]) -> dict[str, float]:
 
 
 _CONCURRENCY = 16
-WINDOW = 32
-"""Requests read ahead of the answers returned, per concurrent call."""
 _LAST_SECONDS = 3.0
 """What running calls get to end when the process is asked to end: Docker waits ten seconds for all of it."""
 

@@ -1,7 +1,7 @@
 """Structured answers of a language model: how the JSON schema is sent, and the value parsed from a reply, repaired."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -169,13 +169,17 @@ def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
 
     """
     schema = _inlined(answer.model_json_schema())
-    return _tighten(schema) if _is_closed(schema) else None
+    if not _is_closed(schema):
+        return None
+    tight: dict[str, Any] = _rewritten(schema, _tighten)
+    return tight
 
 
 @lru_cache(maxsize=256)
 def schema_instruction(answer: type[BaseModel]) -> str:
     """The instruction that carries the schema if the server does not support schemas."""
-    schema = json.dumps(_trim(_inlined(answer.model_json_schema())), ensure_ascii=False, separators=(",", ":"))
+    open_schema = _rewritten(_inlined(answer.model_json_schema()), _open)
+    schema = json.dumps(open_schema, ensure_ascii=False, separators=(",", ":"))
     return f"Answer with one JSON object and no other text. Its JSON schema: {schema}"
 
 
@@ -277,14 +281,21 @@ def _refers(schema: Any, definitions: dict[str, Any], above: set[str]) -> bool: 
 
 
 def _put_in(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401  any JSON
+    def inlined(part: dict[str, Any]) -> dict[str, Any]:
+        name = str(part.get("$ref", "")).removeprefix("#/$defs/")
+        found: dict[str, Any] = _put_in(definitions[name], definitions) if name in definitions else part
+        return found
+
+    return _rewritten(schema, inlined)
+
+
+def _rewritten(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:  # noqa: ANN401  any JSON
+    """The same JSON with each object in it changed, the inner ones first."""
     if isinstance(schema, list):
-        return [_put_in(item, definitions) for item in schema]
+        return [_rewritten(item, change) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    if name in definitions:
-        return _put_in(definitions[name], definitions)
-    return {key: _put_in(item, definitions) for key, item in schema.items()}
+    return change({name: _rewritten(item, change) for name, item in schema.items()})
 
 
 def _is_closed(schema: Any) -> bool:  # noqa: ANN401  any JSON
@@ -294,26 +305,20 @@ def _is_closed(schema: Any) -> bool:  # noqa: ANN401  any JSON
     return not isinstance(schema, list) or all(map(_is_closed, schema))
 
 
-def _tighten(schema: Any) -> Any:  # noqa: ANN401  any JSON
-    if isinstance(schema, list):
-        return [_tighten(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    tight = {name: _tighten(item) for name, item in _trim_here(schema).items()}
+def _tighten(schema: dict[str, Any]) -> dict[str, Any]:
+    """One object of a schema for strict mode."""
+    tight = _trim(schema)
     if "properties" in tight and tight.get("type") == "object":
         tight |= {"additionalProperties": False, "required": list(tight["properties"])}
     return tight
 
 
-def _trim(schema: Any) -> Any:  # noqa: ANN401  any JSON
-    if isinstance(schema, list):
-        return [_trim(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {name: _trim(item) for name, item in _trim_here(schema).items() if name != "additionalProperties"}
+def _open(schema: dict[str, Any]) -> dict[str, Any]:
+    """One object of a schema as a prompt has it."""
+    return {name: item for name, item in _trim(schema).items() if name != "additionalProperties"}
 
 
-def _trim_here(schema: dict[str, Any]) -> dict[str, Any]:
+def _trim(schema: dict[str, Any]) -> dict[str, Any]:
     """Without annotations and a model's docstring; a *field* with such a name is a mapping and stays."""
     left_out = {*_NOT_SENT, "description"} if "properties" in schema else _NOT_SENT
     return {name: item for name, item in schema.items() if name not in left_out or isinstance(item, dict)}

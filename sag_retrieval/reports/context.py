@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from sag_retrieval.clusters.events import EventTable, Flags, Floats
-from sag_retrieval.clusters.groups import Communities
+from sag_retrieval.clusters.groups import PROPER, Communities
 from sag_retrieval.clusters.similarity import key_idf
 from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.facts import Pile
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.ranking import PROPER, RankedTopic, proper_communities, rank_topics
+from sag_retrieval.reports.ranking import RankedTopic, proper_communities, rank_topics
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages
 from sag_retrieval.statements.scorer import QuotableEvents

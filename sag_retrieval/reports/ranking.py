@@ -7,15 +7,13 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.clusters.events import EventTable, Floats, Rows
-from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
+from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Community
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Comparison
 from sag_retrieval.statements.scorer import quotable, worth_quoting
 from sag_retrieval.topics.naming import DistinctiveKey, is_shown_name, naming_keys
 
-PROPER: Final = 3
-"""Events of a community that is a topic: two are a pair."""
 _JUDGED: Final = 400
 """The most central events of a topic, or first of a document, among which one to quote is looked for."""
 _TERMS: Final = 5

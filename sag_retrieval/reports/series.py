@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.clusters.events import EventTable, Flags
-from sag_retrieval.clusters.groups import Communities, Community
+from sag_retrieval.clusters.groups import PROPER, Communities, Community
 from sag_retrieval.clusters.storage import (
     COMMUNITIES,
     DAMAGE,
@@ -25,7 +25,6 @@ from sag_retrieval.core.errors import BucketError
 from sag_retrieval.release.folders import delete, sweep, write_lock
 from sag_retrieval.remote.mirror import listed_below, measure, mirror_of
 
-_PROPER = 3
 _MAJORITY = 0.5
 LATEST: Final = "LATEST"
 SUMMARY: Final = "report.json"
@@ -129,13 +128,13 @@ def compare(communities: Sequence[Community], events: EventTable, previous: Prev
     found = [
         _change(key, titles[key], members, heirs.get(key, []), home, previous)
         for key, members in now.items()
-        if key not in previous.members and len(members) >= _PROPER
+        if key not in previous.members and len(members) >= PROPER
     ]
     continued = {old for olds in heirs.values() for old in olds}
     found += [
         Change(old, previous.titles[old], "gone", 0, 0, len(members), before=len(members))
         for old, members in previous.members.items()
-        if old not in continued and len(members) >= _PROPER
+        if old not in continued and len(members) >= PROPER
     ]
     order = ["new", "grown", "merged", "split", "changed", "shrunk", "gone"]
     return sorted(
@@ -171,7 +170,7 @@ def _change(
 ) -> Change:
     before = frozenset().union(*(previous.members[old] for old in continued))
     added, removed = sum(event not in home for event in members), len(before - members)
-    sources: Sequence[str] = [old for old in continued if len(previous.members[old]) >= _PROPER]
+    sources: Sequence[str] = [old for old in continued if len(previous.members[old]) >= PROPER]
     if len(sources) > 1:
         status = "merged"
     elif continued:

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.defs.alerts import tell
+from sag_pipeline.defs.sensors import tell
 from sag_retrieval.core.settings import load_settings
 from tests.support import forked
 from tests.support.mailbox import babbling, mail_server, web_hook

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.importers.command import import_command, import_file
-from sag_pipeline.importers.graphrag import graphrag_documents
+from sag_pipeline.importers.knowledge_graph import graphrag_documents
 from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.importers.records import as_triple, listed, read_rows, statement
 from sag_retrieval.core.errors import SourceError

@@ -25,12 +25,12 @@ import dagster as dg
 from dagster._utils.error import serializable_error_info_from_exc_info
 
 from sag_pipeline.components.corpus import ASSETS
-from sag_pipeline.defs.alerts import reason_of
 from sag_pipeline.defs.assets.documents import SourcesConfig
 from sag_pipeline.defs.assets.report import INGEST, Clustering
 from sag_pipeline.defs.config import run_config
 from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec
 from sag_pipeline.defs.resources import PipelineResource
+from sag_pipeline.defs.sensors import reason_of
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.jobs import _failed_documents, _plain
 from sag_pipeline.options import RunOptions

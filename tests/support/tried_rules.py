@@ -24,8 +24,7 @@ from sag_pipeline.extract.sections import section_requests, sections_from_replie
 from sag_pipeline.extract.summaries import summarise
 from sag_pipeline.extract.triples import read_triples
 from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
-from sag_pipeline.importers.graphrag import spelling_in
-from sag_pipeline.importers.knowledge_graph import events_of_graph, merge_graphs
+from sag_pipeline.importers.knowledge_graph import events_of_graph, merge_graphs, spelling_in
 from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.sources.decoding import decode
 from sag_retrieval.ask.answer import Citation

@@ -7,8 +7,7 @@ import pytest
 
 from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
 from sag_pipeline.extract.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
-from sag_pipeline.extract.known_options import KnownOptions
-from sag_pipeline.extract.model_keys import ExtractedKeys, KeyOptions, key_questions, keys_from_reply
+from sag_pipeline.extract.model_keys import ExtractedKeys, KeyOptions, KnownOptions, key_questions, keys_from_reply
 from sag_pipeline.extract.shown_keys import KnownKey, KnownKeys
 from sag_pipeline.extract.summaries import summary_request
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.extract.known_options import KnownOptions
+from sag_pipeline.extract.model_keys import KnownOptions
 from sag_pipeline.extract.shown_keys import KnownKey
 from sag_pipeline.llm.extract import events_work
 from sag_pipeline.llm.key_waves import BatchSource, KeyWork, known_about

@@ -20,6 +20,7 @@ from sag_pipeline.extract.name_matching import (
 )
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64
+from sag_retrieval.language.words import is_cjk
 
 SAME_NAME, COMPACT_NAME, BARE_NAME = "same name", "compact name", "bare name"
 TITLE_NAME, SAID = "title without its addition", "said"
@@ -83,7 +84,8 @@ def align_keys(
 
     In this order: what people decided; equal names; names equal except for spaces, then except for spelling and legal
     forms; titles without an addition in brackets; keys that documents or models say are the same; pairs that a model
-    was asked about. Keys of two specific types are aligned by people alone; a key of a generic type is aligned to the
+    was asked about. Keys of two specific types are aligned by people, or where a document says that names in two scripts
+    are one thing, of which each script shows a type less surely; a key of a generic type is aligned to the
     key of a specific type, to the most frequent if there are several. What people keep apart is never aligned. The
     canonical key is the one that people named, else the most frequent, then the first by name, then by id. The order
     of the rows does not matter.
@@ -149,9 +151,10 @@ class _Groups:
                     self._apart.setdefault(first, set()).update(self._apart.pop(second))
 
     def _may_join(self, first: int, second: int, reason: str) -> bool:
-        types = self._keys.key_types
+        types, names = self._keys.key_types, self._keys.names
         is_generic = self.is_generic[first] or self.is_generic[second]
-        return reason == DECIDED or types[first] == types[second] or bool(is_generic)
+        is_translated = reason == SAID and is_cjk(names[first]) != is_cjk(names[second])
+        return reason == DECIDED or types[first] == types[second] or bool(is_generic) or is_translated
 
     def _are_apart(self, first: int, second: int) -> bool:
         return any(self.root(row) == second for row in self._apart.get(first, ()))

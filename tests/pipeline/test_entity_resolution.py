@@ -77,10 +77,16 @@ def test_an_alias_said_of_many_keys_stays_itself():
     assert align_keys(keys, said=[("k2", "k0"), ("k2", "k0"), ("k2", "k1")]).canonical == {"k2": "k0"}
 
 
-def test_what_is_said_of_two_specific_types_is_not_believed():
+def test_what_is_said_of_two_specific_types_is_not_believed_in_one_script():
     keys = keys_of(("person", "Ford", 9), ("organisation", "Ford Motor", 9))
 
     assert align_keys(keys, said=[("k1", "k0")]).canonical == {}
+
+
+def test_a_name_said_in_two_scripts_is_one_key_though_one_shows_another_type():
+    keys = keys_of(("organisation", "敦茂食品公司", 9), ("person", "Dunmore Foods", 5), ("entity", "Dunmore Foods", 1))
+
+    assert align_keys(keys, said=[("k2", "k0")]).canonical == {"k1": "k0", "k2": "k0"}
 
 
 @pytest.mark.parametrize(

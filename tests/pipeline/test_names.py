@@ -26,6 +26,12 @@ def found(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("样品寄给了陈思远，他周三在。", {("person", "陈思远")}),
+        ("李卫东与赵雅琴签了租约。", {("person", "李卫东"), ("person", "赵雅琴")}),
+        (
+            "东岸银行关于向海澜能源有限公司放款的批复",
+            {("organisation", "海澜能源有限公司"), ("organisation", "东岸银行")},
+        ),
         ("创始人沈若溪毕业于澜湾大学。", {("person", "沈若溪"), ("organisation", "澜湾大学")}),
         ("合同由水务局副局长梁仲和签字。", {("person", "梁仲和")}),
         ("姓名：喻某某\n职业：教师", {("person", "喻某某")}),
@@ -76,6 +82,7 @@ def test_names_by_their_form_and_context(text, expected):
         "本协议称为“贵公司”，即“本公司”。",
         "Abdomen: Soft, non-tender\nHealth: Generally good\nReply: Absolutely! See you.",
         "他在二零一号公路上。",
+        "适时戴眼镜，当地的博罗米尼也来了。",
     ],
 )
 def test_what_is_no_name(text):
@@ -86,6 +93,20 @@ def test_a_name_recognised_once_counts_everywhere():
     text = "董事长沈若溪到场。沈若溪没有说话，大家看着沈若溪。"
 
     assert [mention.value for mention in names(text)[0]].count("沈若溪") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "name"),
+    [
+        ("蓝湾海运有限公司（以下简称“甲方”）应付款。甲方可取消。", "甲方", "蓝湾海运有限公司"),
+        ('Lumen Optics Ltd ("the Client") shall pay. The Client may cancel.', "Client", "Lumen Optics Ltd"),
+        ("蓝湾海运有限公司（简称“蓝湾海运”）成立。蓝湾海运在青岛。", "蓝湾海运", "蓝湾海运"),
+    ],
+    ids=["zh", "en", "a name of its own"],
+)
+def test_a_defined_term_stands_for_the_name_before_it(text, term, name):
+    last = text.rindex(term)
+    assert {mention.value for mention in names(text)[0] if mention.start <= last < mention.end} == {name}
 
 
 def test_a_surname_alone_speaks_of_the_one_full_name():

@@ -105,13 +105,18 @@ _SAME_NAME = {
 _CALLED = source_of_all("called")
 _MARKS = "[“「\"']?"
 _OPENS = re.compile(
-    rf"\s?[（(]\s?(?:(?P<said>{_CALLED})\s?[:：]?|(?:{source_of_all('language_named')})[:：]|(?P<born>(?i:born|née?)))?"
+    rf"\s?[（(]\s?(?:(?P<said>{_CALLED})\s?[:：]?|(?:{source_of_all('language_named')})[:：]|(?P<born>(?i:born|née?|geb\.|geborene)))?"
     rf"\s?{_MARKS}"
 )
 _KNOWN = re.compile(
     rf"\s?(?:[（(][^()（）]{{0,80}}[)）]\s?)?[,，]?\s?(?:{_CALLED}|{source_of_all('known_as')})\s?{_MARKS}"
 )
 """Another name behind a name, in a clause of its own."""
+_ARTICLE = f"(?:(?:{source_of_all('defined_as')})\\s)?"
+_DEFINED = re.compile(
+    rf"\s?[（(]\s?(?:{_CALLED})?\s?[:：]?\s?{_ARTICLE}[“「\"]{_ARTICLE}(?P<term>\w[^“”「」\"()（）]{{0,28}}\w)[”」\"]\s?[)）]"
+)
+"""A term in quotes that a document uses for the name before it: (以下简称“甲方”), (the “Client”)."""
 _GOES_ON = patterns("all")["other_name_goes_on"]
 _ENDS = patterns("all")["other_name_ends"]
 ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
@@ -174,6 +179,7 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
 
     A name found once counts wherever it is spelt so, unless the text has it in another case than it is shown in. One
     name has one type, the strongest that any place gives it.
+    A term that the text defines for a name stands for it there: it may be another's in the next contract.
     A single word that ends or begins exactly one full name of a person in the text speaks of that person; one that
     begins exactly one name of an organisation, of that organisation.
 
@@ -185,6 +191,7 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
     plain = [one for one in found if one_line(text[one.start : one.end]) == one.value]
     inflected = [one for one in found if one_line(text[one.start : one.end]) != one.value]
     forms = _forms(plain)
+    forms = _terms(text, plain, forms) | forms
     index = NameIndex(forms)
     formed = [Mention(one.start, one.end, *forms[str(one.value)]) for one in plain]
     return longest_only([*formed, *index.mentions(text), *inflected]), index
@@ -235,6 +242,12 @@ def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
         else:
             forms[surface] = (key_type, surface)
     return forms
+
+
+def _terms(text: str, found: Sequence[Mention], forms: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Term → (type, value) of the name that it is defined for."""
+    defined = ((_DEFINED.match(text, one.end), str(one.value)) for one in found if one.key_type in ALIASED)
+    return {term["term"]: forms[name] for term, name in defined if term and not term["term"].islower()}
 
 
 def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:

@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 import rjieba
 
@@ -21,6 +22,11 @@ _LONGEST_PLACE = 5
 _LONGEST_ROLE = 8
 _SHORT_QUOTE = 2
 """A quoted name of so few characters needs a noun before it (台风“海燕”) or 是 behind it."""
+_SHORTEST_PERSON, _LONGEST_PERSON = 2, 4
+_PERSON_TAG = "nr"
+_COMMON_TAGS, _BEFORE_OBJECT = ("n", "v"), ("v", "ul")
+_NEVER_GIVEN = frozenset("pcutvdmqrf")
+"""First letters of the parts of speech of a word that goes on behind a name."""
 _PROPER_NOUNS = ("nz", "nt", "nr", "ns")
 _DESCRIBING = frozenset({"v", "vn", "a", "ad", "b", "d"})
 _GRAMMAR = frozenset("pcut")
@@ -29,16 +35,20 @@ _GRAMMAR = frozenset("pcut")
 
 def chinese_names(text: str) -> Iterator[Mention]:
     """Mentions of names in Chinese text, in no order, overlapping ones included."""
-    yield from _persons(text)
     firms = list(_organisations(text))
     known = {str(firm.value) for firm in firms}
-    for firm in firms:
-        name = str(firm.value)
-        is_led = name[0] in _WORDS["PREPOSITIONS"] and name[1:] in known  # 向 of 向海…公司
-        yield Mention(firm.start + 1, firm.end, ORGANISATION, name[1:]) if is_led else firm
-    yield from _short_names(text, known)
-    yield from _places(text)
-    yield from _marked(text)
+    found = [_without_preposition(text, firm, known) for firm in firms]
+    found += [*_persons(text), *_short_names(text, known), *_places(text), *_marked(text)]
+    yield from found
+    taken = {place for mention in found for place in range(mention.start, mention.end)}
+    yield from (one for one in _tagged_persons(text) if taken.isdisjoint(range(one.start, one.end)))
+
+
+def _without_preposition(text: str, firm: Mention, known: AbstractSet[str]) -> Mention:
+    """The same without a preposition before a known name, or behind another: 向 of 关于向海…公司."""
+    name = str(firm.value)
+    is_led = name[0] in _WORDS["PREPOSITIONS"] and (name[1:] in known or text.endswith("于", 0, firm.start))
+    return Mention(firm.start + 1, firm.end, ORGANISATION, name[1:]) if is_led else firm
 
 
 def _organisations(text: str) -> Iterator[Mention]:
@@ -120,6 +130,40 @@ def _persons(text: str) -> Iterator[Mention]:
             name = found[group].lstrip(_BORDERS)
             if _is_person(name):
                 yield Mention(found.end(group) - len(name), found.end(group), PERSON, name)
+
+
+def _tagged_persons(text: str) -> Iterator[Mention]:
+    """Surnames with given names that fill whole words, of which the tagger takes one for a person's name.
+
+    They open a clause or stand behind a verb, a role, a preposition or a conjunction: elsewhere it finds
+    pieces of foreign words. Of two characters they are words too often.
+    """
+    words: dict[int, tuple[int, str]] = {}
+    opens: list[int] = []
+    may_open, place = True, 0
+    for word, tag in rjieba.tag(text, hmm=True):
+        is_led = len(word) > _SHORTEST_PERSON and word[0] in _WORDS["BORDERS"]
+        start, place = place + is_led, place + len(word)
+        words[start] = place, tag
+        if may_open or is_led or _SAYS["role_before"].search(text, max(0, start - _LONGEST_ROLE), start):
+            opens.append(start)
+        may_open = tag in _BEFORE_OBJECT or word in _WORDS["BORDERS"] or not _SAYS["chinese"].match(word)
+    for start in opens:
+        name = _tagged_person(text, start, words)
+        if len(name) > _SHORTEST_PERSON and _is_person(name) and name[0] not in _WORDS["PREPOSITIONS"]:
+            yield Mention(start, start + len(name), PERSON, name)
+
+
+def _tagged_person(text: str, start: int, words: Mapping[int, tuple[int, str]]) -> str:
+    """The longest full name that opens at a place and ends with a word; empty without one, or for 戴眼镜, a word."""
+    name, end, is_tagged = "", start, False
+    while end in words and words[end][0] - start <= _LONGEST_PERSON:
+        end, tag = words[end]
+        is_tagged = is_tagged or tag == _PERSON_TAG
+        if is_tagged and _SAYS["full_name"].fullmatch(text, start, end) and (not name or tag[0] not in _NEVER_GIVEN):
+            name = text[start:end]
+    given = rjieba.tag(name[1:], hmm=False)
+    return "" if len(given) == 1 and given[0][1] in _COMMON_TAGS else name
 
 
 def _is_led(text: str, found: re.Match[str]) -> bool:

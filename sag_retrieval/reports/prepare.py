@@ -50,7 +50,7 @@ class Definition:
     def series(self) -> str:
         """Name of the series: reports of one scope, title, language and grouping."""
         scope, options = self.scope, self.options
-        delta = ("new",) if scope.only_new else ()
+        delta = (*(("new",) if scope.only_new else ()), *((scope.within,) if scope.within else ()))
         grouped = asdict(options.cluster)
         return settings_hash(options.title, scope.in_words(), scope.period, grouped, options.language, *delta)
 

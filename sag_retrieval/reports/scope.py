@@ -51,7 +51,6 @@ class Scope:
         parts = [
             self.sql or "",
             json.dumps(self.where, ensure_ascii=False, sort_keys=True) if self.where else "",
-            self.within,
         ]
         return " · ".join(filter(None, parts))
 

@@ -4,6 +4,8 @@ import json
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, Final
 
+from starlette.exceptions import HTTPException
+
 from sag_retrieval.serve.access import Keys
 
 Scope = MutableMapping[str, Any]
@@ -14,11 +16,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 MOST_BODY: Final = 1_000_000
 """Bytes of a request: a conversation of 200,000 words."""
+_TOO_LARGE: Final = f"the request has more than {MOST_BODY:,} bytes"
 _OPEN: Final = frozenset({"/health", "/ready"})
-
-
-class _TooLarge(Exception):  # noqa: N818  a body, not a fault of ours
-    pass
 
 
 class Guard:
@@ -54,8 +53,8 @@ class Guard:
         body = _Body(receive)
         try:
             await self._app(scope, body.receive, send)
-        except _TooLarge:
-            await _refuse(send, 413, f"the request has more than {MOST_BODY:,} bytes")
+        except HTTPException as error:  # of a body that no application took for its own
+            await _refuse(send, error.status_code, error.detail)
 
     def _refused(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | tuple[int, str, int] | None:
         """Status, reason and seconds to wait; None where nothing is wrong."""
@@ -66,7 +65,7 @@ class Guard:
             headers.get(b"content-length", "0").strip().isdecimal()
             and int(headers.get(b"content-length", "0")) > MOST_BODY
         ):
-            return 413, f"the request has more than {MOST_BODY:,} bytes"
+            return 413, _TOO_LARGE
         if self._keys is None or scope["path"] in self._open:
             return None
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
@@ -94,7 +93,7 @@ class _Body:
         message = await self._receive()
         self._size += len(message.get("body", b""))
         if self._size > MOST_BODY:
-            raise _TooLarge
+            raise HTTPException(413, _TOO_LARGE)
         return message
 
 

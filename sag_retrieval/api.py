@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -20,7 +20,7 @@ from sag_retrieval.core.telemetry import span
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel, embed_queries
 from sag_retrieval.notebook import render_html
-from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.projection import projected
 from sag_retrieval.release.reader import Reader, open_reader
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from sag_retrieval.search.methods.tiers.options import TiersOptions
     from sag_retrieval.search.methods.tiers.result import TiersResult
     from sag_retrieval.search.methods.tiers.retrieval import Conversation
+    from sag_retrieval.search.revised import Seen
 
 
 def open_release(
@@ -106,6 +107,26 @@ def open_release(
     return Release(open_reader(settings.home, release, open_embedder, verify, vectors), settings)
 
 
+_NO_CATEGORIES: Final = (
+    "categories are made of the whole release, and what may be seen here is restricted; use another method"
+)
+
+
+def _check_restricted(reader: Reader, method: object, segments: object) -> None:
+    """Refuse what shows more of a release than a restriction leaves.
+
+    Raises:
+        QueryError: If it does.
+
+    """
+    if not reader.within:
+        return
+    if method == "tiers":
+        raise QueryError(_NO_CATEGORIES)
+    if segments is not None and not reader.sandbox.shows_whole_documents:
+        raise QueryError("segments join passages with what lies between, and what may be seen here is restricted")
+
+
 @public
 class Release:
     """An opened release. Threads can share it, and many processes can open the same one."""
@@ -115,6 +136,7 @@ class Release:
         self._held = reader
         self._settings = settings
         self._is_closed = False
+        self._bounds: tuple[tuple[str | tuple[str, ...] | None, Mapping[str, Any] | None], ...] = ()
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -211,6 +233,10 @@ class Release:
 
         """
         reader = self._reader
+        if reader.within:
+            raise QueryError(
+                f"table {shown(name)} is whole; what may be seen here is restricted to a part of the release"
+            )
         if not isinstance(name, str) or name not in self.tables:
             raise QueryError(f"table {shown(name)} is none of {', '.join(self.tables)}{nearest(name, self.tables)}")
         frame: pd.DataFrame = reader.index.rows[name].to_pandas()
@@ -280,9 +306,16 @@ class Release:
 
         """
         if not since or is_day(since):
-            return changes_since(self.index, since or "")
-        with open_release(self._settings.home, release=since) as before:
-            return changes_since(self.index, before=before.index)
+            return changes_since(self._seen, since or "")
+        with open_release(self._settings.home, release=since) as whole:
+            before = whole
+            for sql, where in self._bounds:
+                before = before.restricted(sql=sql, where=where)
+            return changes_since(self._seen, before=before._seen)  # noqa: SLF001  of the same class
+
+    @property
+    def _seen(self) -> "Seen":
+        return self.index, self.allowed
 
     def document(self, document_id: str) -> DocumentResult:
         """Read a document: its text, metadata, and the ids of its chunks.
@@ -301,7 +334,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        return document_by_id(self.index, document_id)
+        return document_by_id(self.index, document_id, self.allowed)
 
     def chunk(self, chunk_id: str) -> ChunkResult:
         """Read a chunk: its text and position, its events and keys.
@@ -321,7 +354,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        return chunk_by_id(self.index, chunk_id)
+        return chunk_by_id(self.index, chunk_id, self.allowed)
 
     def retrieve(
         self,
@@ -369,8 +402,50 @@ class Release:
         from sag_retrieval.search.methods.tiers.retrieval import retrieve_tiers  # noqa: PLC0415  not needed for searching
 
         reader = self._reader
-        allowed = None if sql is None and not where else reader.sandbox.allowed(sql, where)
+        if reader.within:
+            raise QueryError(_NO_CATEGORIES)
+        allowed = reader.allowed(sql, where or None)
         return retrieve_tiers(reader, messages, allowed, options, method=method, chat=self.chat)
+
+    def restricted(
+        self, *, sql: str | tuple[str, ...] | None = None, where: Mapping[str, Any] | None = None
+    ) -> "Release":
+        """The release for someone who may see a part of it: every search, answer and report is joined with this.
+
+        It reads the same files; closing it closes nothing. What may name more than that part is refused: SQL, whole
+        tables, categories (the method `tiers`), and the release's counts stay those of the whole. Only the weights of
+        words are shared.
+
+        Examples:
+            >>> english = open_release().restricted(where={"language": "en"})
+            >>> {hit.document_id for hit in english.search("地铁二号线的延误", where={"language": "zh"})}
+            set()
+
+        Args:
+            sql: A SELECT of ids, or a condition; of several, each must hold.
+            where: Conditions by field.
+
+        Raises:
+            FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        found = Release(self._reader.under(sql, where), self._settings)
+        found._bounds = (*self._bounds, (sql, where))
+        return found
+
+    @property
+    def allowed(self) -> Allowed | None:
+        """The rows that the restriction of `restricted` leaves, by table; None: all.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> release = open_release()
+            >>> release.allowed is None, int(release.restricted(where={"language": "en"}).allowed.events.sum())
+            (True, 123)
+
+        """
+        return self._reader.allowed()
 
     def close(self) -> None:
         """Release the read lock, so that the release can be pruned; closing twice is no error.
@@ -456,8 +531,9 @@ class Release:
         if top_k < 1:
             raise QueryError(f"top_k must be at least 1, got {top_k}")
         is_free = sql is None and (where is None or where == {})
-        with span("search", top_k=top_k, is_restricted=not is_free) as watched:
-            allowed = None if is_free else reader.sandbox.allowed(sql, where)
+        with span("search", top_k=top_k, is_restricted=not is_free or bool(reader.within)) as watched:
+            allowed = reader.allowed(sql, where)
+            _check_restricted(reader, method, segments)
             wanted = max(top_k, CANDIDATES) if segments is not None else top_k
             asked = replace(asked, top_k=wanted, allowed=allowed)
             name, rank = resolve_method(method, options, chat=self.chat, home=reader.folder)
@@ -507,8 +583,9 @@ class Release:
 
     def ask(  # noqa: PLR0913  the question, how it is searched, and its restrictions
         self,
-        query: str,
+        query: str | None = None,
         *,
+        messages: "Conversation | None" = None,
         mode: "Mode" = "fast",
         method: MethodName | str | Method = "sag",
         keys: Sequence[str] | None = None,
@@ -529,7 +606,9 @@ class Release:
             'The leak came from an O-ring made by Marlow Seals.'
 
         Args:
-            query: The question.
+            query: The question; with `messages` the next one of the conversation.
+            messages: Turns of a conversation, `{"role", "content"}`; the question, else its last turn, is asked with
+                the names that it refers to.
             mode: `fast` (no model), `normal` (the model rewrites the question), `deep` (a plan of sub-questions) or
                 `global` (a question about all documents, answered from their themes).
             method: How to search: one of `METHODS`, or your own function.
@@ -557,8 +636,14 @@ class Release:
 
         self._check_open()
         where = said_by(where, as_of)
+        query = self._stand_alone(query, messages)
         default = AskOptions(language=self._settings.language)
         chosen = build_options(AskOptions, options, what="ask", base=default)
+        if self._reader.within:  # the vocabulary is that of the whole, and so is the sentence before a passage
+            _check_restricted(self._reader, method, segments)
+            chosen = replace(
+                chosen, vocabulary=0, context=chosen.context and self._reader.sandbox.shows_whole_documents
+            )
         bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
         context = self._context_under(bound, where) if mode == "global" else self._context
         with span("ask", mode=mode) as watched, self._asked(mode) as chat:
@@ -574,6 +659,18 @@ class Release:
             )
             watched["outcome"] = "answered" if answer.is_found else "refused"
         return answer
+
+    def _stand_alone(self, query: str | None, messages: "Conversation | None") -> str:
+        """The question as it is asked without the turns before it."""
+        if messages is None:
+            if query is None:
+                raise QueryError(f"a question must be text, got {query}; a conversation is given as messages")
+            return query
+        from sag_retrieval.search.methods.tiers.retrieval import turns_of  # noqa: PLC0415  most questions stand alone
+        from sag_retrieval.search.methods.tiers.workflow import Turn, stand_alone  # noqa: PLC0415
+
+        turns = turns_of(messages) if query is None else [*turns_of(messages, is_asked=False), Turn(query)]
+        return stand_alone(self.index, turns[-1].text, turns[:-1], self.allowed)
 
     @cached_property
     def _context(self) -> "ReleaseContext":
@@ -637,6 +734,7 @@ class Release:
         only_new: bool = False,
         model: str = "",
         out: Path | str | None = None,
+        is_kept: bool = True,
         options: "ReportOptions | Mapping[str, Any] | None" = None,
     ) -> "Report":
         """Write a report: events in themes, each statement cited, as a page, as Markdown and as tables.
@@ -660,6 +758,8 @@ class Release:
             only_new: Only events that the last report of the same kind was not about.
             model: The language model that writes, such as `openai:gpt-5-mini`, or `offline`; empty: SAG_CHAT_MODEL.
             out: Folder for the files; below `home/reports` if not given.
+            is_kept: Whether it is one of a series below `home/reports`, and compared with the one before; if not, give
+                `out`.
             options: Title, language, clustering, budget and level of detail: an object, or names and values.
 
         Raises:
@@ -677,9 +777,13 @@ class Release:
         self._known_themes.clear()  # the report names them
         chosen = build_options(ReportOptions, options, what="report")
         chosen = replace(chosen, title=title) if title else chosen
-        scope = Scope(sql=sql, where=said_by(where, as_of), period=period, only_new=only_new)
+        within = reader.within
+        scope = Scope(sql=sql, where=said_by(where, as_of), period=period, only_new=only_new, within=within)
+        if folder is None and not is_kept:
+            raise QueryError("a report that is not kept needs a folder; give out")
+        home = self._settings.home if is_kept or folder is None else folder / "series"
         with self._writer(model) as chat:
-            return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=chat)
+            return make_report(reader, home, scope=scope, options=chosen, out=folder, chat=chat)
 
     def report_plan(
         self,
@@ -707,7 +811,9 @@ class Release:
         from sag_retrieval.reports.scope import Scope  # noqa: PLC0415
 
         chosen = build_options(ReportOptions, options, what="report")
-        definition = Definition(Scope(sql=sql, where=where, period=period, only_new=only_new), chosen)
+        definition = Definition(
+            Scope(sql=sql, where=where, period=period, only_new=only_new, within=self._reader.within), chosen
+        )
         made = prepare_report(self._reader, self._settings.home, definition)
         with self._writer(model) as chat:
             return made.writer().plan(chat)

@@ -33,6 +33,7 @@ from sag_retrieval.cli.printing import (
     show_releases,
     show_settings,
 )
+from sag_retrieval.cli.serving import chat, mcp, serve
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
 
@@ -116,7 +117,8 @@ if TYPE_CHECKING:
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (settings, schema, search, ask, retrieve, report, changes, open_report, evaluate, releases):
+    reading = (settings, schema, search, ask, chat, retrieve, report, changes, open_report, evaluate, releases)
+    for command in (*reading, serve, mcp):
         main.add_command(command)
 
 

@@ -1,10 +1,12 @@
 """Open a release for reading, and verify that its files are as they were published."""
 
 import fcntl
+import json
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -18,12 +20,12 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.protocols import Embedder, expect_fingerprint
-from sag_retrieval.release.arrays import Arrays, Index, NumberedRows, open_arrays
+from sag_retrieval.release.arrays import Allowed, Arrays, Index, NumberedRows, open_arrays
 from sag_retrieval.release.folders import wrong_lengths
 from sag_retrieval.release.layers import Joined, Layer, join_links
 from sag_retrieval.release.manifest import MANIFEST, Contents, Fill, Manifest, Verify, layer_path
 from sag_retrieval.release.releases import Releases
-from sag_retrieval.release.sandbox import SandboxOptions, SqlSandbox, open_sandbox
+from sag_retrieval.release.sandbox import Restriction, SandboxOptions, SqlSandbox, open_sandbox
 from sag_retrieval.release.tables import (
     MADE,
     RowFiles,
@@ -79,6 +81,11 @@ def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = 
 
 class Reader:
     """An opened release, safe to share between threads. Pruning skips it until it is closed."""
+
+    within = ""
+    """The restriction of all that may be seen, in words; empty: everything may."""
+    _unlock: Callable[[], object]
+    _whole: "Reader | None" = None
 
     def __init__(
         self,
@@ -143,6 +150,29 @@ class Reader:
         with self._lock:
             options = SandboxOptions(schema=schema_of_release(self.manifest.key_schema))
             return open_sandbox(NumberedRows(index.rows, index.arrays), options=options, index=index)
+
+    def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
+        """The rows that a restriction, and that of this reader, leave; None: all.
+
+        Raises:
+            FilterError: If it is refused.
+
+        """
+        is_free = sql is None and (where is None or where == {}) and not self.within
+        return None if is_free else self.sandbox.allowed(sql, where)
+
+    def under(self, sql: Restriction, where: Mapping[str, object] | None) -> "Reader":
+        """The same release for someone who may see no more than a restriction leaves; closing it closes nothing.
+
+        Raises:
+            FilterError: If the restriction is refused.
+
+        """
+        found = copy(self)
+        found.__dict__["sandbox"] = self.sandbox.under(sql, where)
+        found.within = json.dumps([self.within, sql, where], ensure_ascii=False, sort_keys=True, default=str)
+        found._whole, found._unlock = self, lambda: None  # noqa: SLF001  a copy of this
+        return found
 
     def close(self) -> None:
         """Release the read lock, so that the release can be pruned; tables that were used before stay readable."""

@@ -9,6 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from threading import Lock
@@ -18,6 +19,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import FilterError, nearest, shown
 from sag_retrieval.core.key_schema import KeySchema
@@ -435,9 +437,15 @@ class SqlResult(Convertible):
 
 
 _KEPT: Final = 64
+NO_SQL: Final = "sql refused: what may be seen here is restricted to a part of the release; narrow it by `where`"
 Restriction = str | tuple[str, ...] | None
 """SQL that restricts what may be found; of several, each must hold."""
 _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}
+
+
+def _each(sql: Restriction) -> tuple[str, ...]:
+    """The parts of a restriction."""
+    return () if sql is None else sql if isinstance(sql, tuple) else (sql,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -474,6 +482,7 @@ class SqlSandbox:
         self._options = options
         self._kept: OrderedDict[str, Allowed] = OrderedDict()
         self._lock = Lock()
+        self._bound: tuple[NamedIds, ...] = ()
         self._outside = SqlProcesses(
             tables, seconds=options.seconds, memory=options.memory, rows=options.rows, size=options.size
         )
@@ -490,6 +499,33 @@ class SqlSandbox:
         named = f'SELECT DISTINCT CAST(t."{kind}" AS VARCHAR) AS id FROM ({query}) AS t WHERE id IS NOT NULL'  # noqa: S608  checked
         return kind, tuple(self._run(f"{named} ORDER BY id")["id"].to_pylist())
 
+    def under(self, sql: Restriction, where: Mapping[str, object] | None) -> "SqlSandbox":
+        """The same sandbox for someone who may see no more than a restriction leaves.
+
+        Every `where` narrows it. SQL is refused: a SELECT reads whole tables, and even a condition may ask for what
+        its rows do not show (`EXISTS (SELECT … FROM documents …)`).
+
+        Raises:
+            FilterError: If the restriction is refused.
+
+        """
+        named = self._named(sql, where)
+        found = copy(self)
+        found.__dict__["places"] = self.places
+        found.__dict__.pop("key_types", None)
+        found._bound, found._kept = (*self._bound, *named), OrderedDict()  # noqa: SLF001  a copy of this
+        return found
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it shows no more than a restriction leaves."""
+        return bool(self._bound)
+
+    @property
+    def shows_whole_documents(self) -> bool:
+        """Whether of each document that it shows all of the text may be seen."""
+        return all(named.table == "documents" for named in self._bound)
+
     def select(self, sql: str) -> pa.Table:
         """The rows of a SELECT, in its order.
 
@@ -498,6 +534,8 @@ class SqlSandbox:
             ReleaseError: If a table that it names is damaged.
 
         """
+        if self._bound:
+            raise FilterError(NO_SQL)
         checked = check_sql(sql, self._key_ids)
         if checked.is_condition:
             raise FilterError("sql refused: a condition alone selects nothing here; write SELECT … FROM … WHERE …")
@@ -536,16 +574,16 @@ class SqlSandbox:
             docs/algorithm.md §filters.3
 
         """
-        rows_of = self._index.keys_named if self._index else None
-        where = in_words_of_schema(where, self._options.schema, lambda: self.key_types, rows_of)
-        condition = compile_where({} if where is None else where, self._options.scope)
-        restrictions = () if sql is None else sql if isinstance(sql, tuple) else (sql,)
-        asked = repr((tuple(map(_checked_text, restrictions)), condition))
+        if self._bound and sql is not None:
+            raise FilterError(NO_SQL)
+        worded = self._in_words(where)
+        condition = compile_where({} if worded is None else worded, self._options.scope)
+        asked = repr((tuple(map(_checked_text, _each(sql))), condition))
         with self._lock:
             if asked in self._kept:
                 self._kept.move_to_end(asked)
                 return self._kept[asked]
-        named = [*map(self._named_by_sql, restrictions), *self._named_by_where(where)]
+        named = [*self._bound, *self._named(sql, where)]
         if not named:
             return None
         left = restrict(self.places, named)
@@ -554,6 +592,14 @@ class SqlSandbox:
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return left
+
+    def _named(self, sql: Restriction, where: Mapping[str, object] | None) -> list[NamedIds]:
+        """The rows that each part of a restriction names."""
+        return [*map(self._named_by_sql, _each(sql)), *self._named_by_where(self._in_words(where))]
+
+    def _in_words(self, where: Mapping[str, object] | None) -> Mapping[str, object] | None:
+        rows_of = self._index.keys_named if self._index else None
+        return in_words_of_schema(where, self._options.schema, lambda: self.key_types, rows_of)
 
     @cached_property
     def places(self) -> RowMaps:
@@ -570,7 +616,10 @@ class SqlSandbox:
 
     @cached_property
     def key_types(self) -> tuple[str, ...]:
-        """Types of the release's keys, sorted, read once."""
+        """Types of the release's keys, sorted, read once; where a restriction holds, of those that it leaves."""
+        if self._bound and self._index is not None:
+            left = restrict(self.places, list(self._bound)).keys
+            return tuple(sorted(set(pc.filter(self._index.rows["keys"]["key_type"], pa.array(left)).to_pylist())))
         return tuple(self._fetch("SELECT DISTINCT key_type FROM keys ORDER BY 1", ())["key_type"].tolist())
 
     def type_named(self, written: str) -> str:

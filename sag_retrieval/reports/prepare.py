@@ -50,7 +50,7 @@ class Definition:
     def series(self) -> str:
         """Name of the series: reports of one scope, title, language and grouping."""
         scope, options = self.scope, self.options
-        delta = ("new",) if scope.only_new else ()
+        delta = (*(("new",) if scope.only_new else ()), *((scope.within,) if scope.within else ()))
         grouped = asdict(options.cluster)
         return settings_hash(options.title, scope.in_words(), scope.period, grouped, options.language, *delta)
 
@@ -100,7 +100,7 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
         scope=scope.in_words(),
         period=scope.period,
         since=since,
-        events_before=reader.index.arrays.event_count,
+        events_before=int(chosen_flags(reader, Scope()).sum()),
         events_after=len(events),
         models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
     )
@@ -142,12 +142,12 @@ def release_themes(reader: Reader, settings: Settings, sql: str | None, where: M
         docs/algorithm.md §answers.9.
 
     """
-    definition = Definition(Scope(sql=sql, where=where or None))
+    definition = Definition(Scope(sql=sql, where=where or None, within=reader.within))
     flags = chosen_flags(reader, definition.scope)
     mark = _mark(flags)
     places = _places(reader, settings, mark)
     kept = [each for each in places if mark_of(each) == mark]
-    if sql is None and not where:
+    if sql is None and not where and not reader.within:
         kept.insert(0, settings.home / REPORTS / definition.series / reader.manifest.release_id / COMMUNITIES)
     events = event_table(reader.index, flags)
     for folder in kept:

@@ -41,6 +41,8 @@ class Scope:
     sql: str | None = None
     where: Mapping[str, object] | None = None
     period: str = ""
+    within: str = ""
+    """The restriction of the one who asks, in words: what is kept for others is none of theirs."""
     only_new: bool = False
     """Only events that the last report of the same kind was not about; a first report is about all."""
 
@@ -52,8 +54,8 @@ class Scope:
         ]
         return " · ".join(filter(None, parts))
 
-    def conditions(self, today: date) -> list[str]:
-        """SQL conditions of the period; a rolling one ends with `today`.
+    def conditions(self, today: date) -> list[dict[str, object]]:
+        """Conditions of the period, as of `where`; a rolling one ends with `today`.
 
         Raises:
             QueryError: If it is no period.
@@ -62,7 +64,7 @@ class Scope:
         if not self.period:
             return []
         first, _, last = resolved_period(self.period, today).partition("..")
-        return [*([f"date >= '{first}'"] if first else []), *([f"date < '{last}~'"] if last else [])]
+        return [{name: day} for name, day in (("date__gte", first), ("date__lte", last)) if day]
 
 
 def chosen_flags(reader: Reader, scope: Scope) -> Flags:
@@ -73,12 +75,11 @@ def chosen_flags(reader: Reader, scope: Scope) -> Flags:
 
     """
     flags = np.ones(reader.index.arrays.event_count, dtype=np.bool_)
-    if scope.sql is not None or scope.where is not None:
-        allowed = reader.sandbox.allowed(scope.sql, scope.where)
-        flags &= flags if allowed is None else allowed.events
+    allowed = reader.allowed(scope.sql, scope.where)
+    flags &= flags if allowed is None else allowed.events
     released = date.fromisoformat(reader.manifest.created_at[:10])
     for condition in scope.conditions(released):
-        allowed = reader.sandbox.allowed(condition)
+        allowed = reader.allowed(where=condition)
         flags &= flags if allowed is None else allowed.events
     return flags
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.language.places import Locations
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.notebook import render_html
-from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.sandbox import SqlResult, SqlSandbox
 from sag_retrieval.search.hits import hits_of
@@ -96,31 +96,53 @@ class DocumentResult(Convertible):
         return pa.Table.from_pylist([values], schema=_DOCUMENT)
 
 
-def chunk_by_id(index: Index, chunk_id: str) -> ChunkResult:
+def chunk_by_id(index: Index, chunk_id: str, allowed: Allowed | None = None) -> ChunkResult:
     """The chunk with this id.
 
     Raises:
-        QueryError: If the release has none.
+        QueryError: If the release has none, or a restriction leaves none.
 
     """
     row = _row(index, "chunks", "chunk_id", chunk_id)
+    if allowed is not None and not allowed.chunks[row]:
+        raise _absent("chunks", "chunk_id", chunk_id)
     hit = hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)), np.zeros(1))[0]
     return ChunkResult(**{name: getattr(hit, name) for name in ChunkResult.__slots__})
 
 
-def document_by_id(index: Index, document_id: str) -> DocumentResult:
-    """The document with this id.
+def document_by_id(index: Index, document_id: str, allowed: Allowed | None = None) -> DocumentResult:
+    """The document with this id; spaces stand for text that a restriction withholds.
 
     Raises:
-        QueryError: If the release has none.
+        QueryError: If the release has none, or a restriction leaves nothing of it.
 
     """
     row = _row(index, "documents", "document_id", document_id)
+    first, last = index.arrays.document_chunks[row : row + 2].tolist()
+    shows = np.ones(last - first, np.bool_) if allowed is None else allowed.chunks[first:last]
+    if allowed is not None and not shows.any():
+        raise _absent("documents", "document_id", document_id)
     columns = ["document_id", "source", "title", "language", "text", "summary", "metadata"]
     values = index.rows["documents"].select(columns).slice(row, 1).to_pylist()[0]
     values["metadata"] = json.loads(values["metadata"])
     chunks, sections = (tuple(map(str, _of_document(index, row, name))) for name in ("chunk_id", "section_id"))
-    return DocumentResult(**values, chunk_ids=chunks, spans=tuple(chunk_spans(index, row)), sections=sections)
+    found = DocumentResult(**values, chunk_ids=chunks, spans=tuple(chunk_spans(index, row)), sections=sections)
+    return found if shows.all() else _part(found, np.flatnonzero(shows).tolist())
+
+
+def _part(whole: DocumentResult, chosen: Sequence[int]) -> DocumentResult:
+    """A document with the text of some of its chunks, each where it was."""
+    text = [" "] * len(whole.text)
+    for start, end in (whole.spans[place] for place in chosen):
+        text[start:end] = whole.text[start:end]
+    return replace(
+        whole,
+        text="".join(text),
+        summary="",
+        chunk_ids=tuple(whole.chunk_ids[place] for place in chosen),
+        spans=tuple(whole.spans[place] for place in chosen),
+        sections=tuple(whole.sections[place] for place in chosen),
+    )
 
 
 def find_keys(index: Index, sandbox: SqlSandbox, text: str, key_type: str | None, most: int) -> SqlResult:
@@ -161,8 +183,12 @@ def _row(index: Index, table: str, column: str, wanted: str) -> int:
     check_text(column.replace("_", " "), wanted, _LONGEST)
     row = int(pc.index(index.rows[table][column], wanted).as_py())
     if row < 0:
-        raise QueryError(f"{column} {shown(wanted)} is not in {table}; `release.table({table!r})` shows what is")
+        raise _absent(table, column, wanted)
     return row
+
+
+def _absent(table: str, column: str, wanted: str) -> QueryError:
+    return QueryError(f"{column} {shown(wanted)} is not in {table}; `release.table({table!r})` shows what is")
 
 
 _LONGEST = 10_000

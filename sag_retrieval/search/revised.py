@@ -9,6 +9,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import QueryError, shown
@@ -292,11 +293,15 @@ def is_day(since: str) -> bool:
     return _DAY.fullmatch(since) is not None
 
 
-def changes_since(index: Index, day: str = "", before: Index | None = None) -> dict[str, list[dict[str, Any]]]:
+Seen = tuple[Index, Allowed | None]
+"""A release, and what a restriction leaves of it; None: all."""
+
+
+def changes_since(now: Seen, day: str = "", before: Seen | None = None) -> dict[str, list[dict[str, Any]]]:
     """Statements that were revised, are new, and were withdrawn; sorted by when they were said.
 
     Args:
-        index: The release.
+        now: The release.
         day: Only what was said on this day, in this month or year, or later; empty: whenever.
         before: Another release: only what that one has not, and what only that one has.
 
@@ -304,22 +309,25 @@ def changes_since(index: Index, day: str = "", before: Index | None = None) -> d
         `revised`: rows of the table `revisions`; `new` and `withdrawn`: events with their document and `said`.
 
     """
-    now = _events(index)
-    known = _events(before) if before else {}
-    revised = index.rows["revisions"].to_pylist()
+    events = _events(*now)
+    known = _events(*before) if before else {}
+    revised = now[0].rows["revisions"].to_pylist()
+    if now[1] is not None:
+        revised = [row for row in revised if row["earlier_event_id"] in events and row["later_event_id"] in events]
     if before:
-        old = {(row["earlier_event_id"], row["later_event_id"]) for row in before.rows["revisions"].to_pylist()}
+        old = {(row["earlier_event_id"], row["later_event_id"]) for row in before[0].rows["revisions"].to_pylist()}
         revised = [row for row in revised if (row["earlier_event_id"], row["later_event_id"]) not in old]
     if day:
         revised = [row for row in revised if (row["later_said"] or "") >= day]
     is_asked = bool(day or before)
-    new = [event for name, event in now.items() if is_asked and name not in known and (event["said"] or "") >= day]
-    gone = [event for name, event in known.items() if name not in now]
+    new = [event for name, event in events.items() if is_asked and name not in known and (event["said"] or "") >= day]
+    gone = [event for name, event in known.items() if name not in events]
     return {"revised": _by_day(revised, "later_said"), "new": _by_day(new, "said"), "withdrawn": _by_day(gone, "said")}
 
 
-def _events(index: Index) -> dict[str, dict[str, Any]]:
-    rows = index.rows["events"].select(["event_id", "document_id", "content", "said"]).to_pylist()
+def _events(index: Index, allowed: Allowed | None) -> dict[str, dict[str, Any]]:
+    table = index.rows["events"].select(["event_id", "document_id", "content", "said"])
+    rows = (table if allowed is None else table.filter(pa.array(allowed.events))).to_pylist()
     return {row["event_id"]: row for row in rows}
 
 

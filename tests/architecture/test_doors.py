@@ -13,7 +13,20 @@ from importlinter.cli import lint_imports
 import sag_retrieval
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("dagster", "duckdb", "lancedb", "openai", "igraph", "leidenalg", "pandas", "sumy", "pdfplumber", "lxml")
+DOORS = ("fastapi", "starlette", "uvicorn", "mcp", "langchain_core", "llama_index", "haystack")
+HEAVY = (
+    "dagster",
+    "duckdb",
+    "lancedb",
+    "openai",
+    "igraph",
+    "leidenalg",
+    "pandas",
+    "sumy",
+    "pdfplumber",
+    "lxml",
+    *DOORS,
+)
 
 
 def loaded_by(statement: str) -> set[str]:

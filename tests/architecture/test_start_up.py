@@ -17,9 +17,10 @@ BUDGETS = {
 """Command → fewest and most modules: some 10 % around what it imports."""
 _MODELS = {"openai", "torch", "sentence_transformers", "sklearn", "nltk"}
 _WORK = {"lancedb", "pandas", "igraph", "leidenalg", "sumy", "lxml", "pdfplumber", "requests"}
+_DOORS = {"fastapi", "starlette", "uvicorn", "mcp"}
 FORBIDDEN = {
-    "sag --help": _MODELS | _WORK | {"dagster", "numpy", "scipy", "pyarrow", "duckdb", "pydantic"},
-    "sag search": _MODELS | _WORK | {"dagster", "sag_pipeline.definitions"},
+    "sag --help": _DOORS | _MODELS | _WORK | {"dagster", "numpy", "scipy", "pyarrow", "duckdb", "pydantic"},
+    "sag search": _DOORS | _MODELS | _WORK | {"dagster", "sag_pipeline.definitions"},
     "nothing to do": _MODELS | _WORK | {"rjieba", "scipy.special", "sag_pipeline.extract.rules.names", "upath"},
     "one document added": _MODELS | {"upath", "requests", "pdfplumber", "lance_namespace_urllib3_client.api"},
 }

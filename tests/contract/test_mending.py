@@ -383,6 +383,8 @@ TOLD_ELSEWHERE = (
     "or raise the bound: `sag ingest --set conversion_memory=",
     "the release has no themes to answer from: too few events; see `sag status`",
     "there is no release yet; `sag ingest` makes one",
+    "`sag serve --new-key NAME` ",
+    "; `sag serve --allow-host NAME` lets it",
     "`sag sources move ",
     " NEW`, or `sag sources forget ",
     "no source yet; add one with `sag ingest FOLDER`",
@@ -421,8 +423,8 @@ TOLD_ELSEWHERE = (
 """One ends the demo, six are help and lists of options: no faults. Two need files that are slow to read:
 `test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,
 those of workers in `tests/pipeline/engines`, that of `sag retrieve` in `tests/api/test_retrieve.py`, that of `sag export` in `tests/pipeline/test_exports.py`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
-condition in `tests/pipeline/test_report_definitions.py`, that of a key schema in `tests/pipeline/test_reprocess.py`, the
-last two in `tests/contract/test_disks.py`, the others in `tests/cli/test_outcomes.py`."""
+condition in `tests/pipeline/test_report_definitions.py`, that of a key schema in `tests/pipeline/test_reprocess.py`, those of `sag serve` in
+`tests/serve`, the last two in `tests/contract/test_disks.py`, the others in `tests/cli/test_outcomes.py`."""
 
 
 def messages() -> set[str]:

@@ -160,14 +160,23 @@ class Found:
 
 @lru_cache(maxsize=1)
 def modules() -> tuple[types.ModuleType, ...]:
-    """Every module of both packages."""
+    """Every module of both packages; of doors those whose packages are installed."""
     packages = list(map(importlib.import_module, PACKAGES))
     inside = [
-        importlib.import_module(info.name)
+        _imported(info.name)
         for package in packages
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
-    return (*packages, *inside)
+    return (*packages, *filter(None, inside))
+
+
+def _imported(name: str) -> types.ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        if not name.startswith("sag_retrieval.serve."):
+            raise
+        return None  # a door to a package that is an extra
 
 
 def patterns() -> list[Found]:

@@ -11,6 +11,7 @@ ALLOWED = {
     "root": r"only root may become another user",
     "Ray": r"Ray is an extra|Ray does not start here",
     "PostgreSQL": r"pgserver, a PostgreSQL from PyPI, is not installed",
+    "doors": r"serve: .* not installed, an extra",
     "models": r"models: .* not installed, an extra or a package with weights",
 }
 """What is lacking → what the reason of a skip says."""

@@ -59,13 +59,13 @@ def retrieve_tiers(
         source,
         chosen,
         chat=chat,
-        rewrite=lambda asked: stand_alone(index, asked, earlier),
+        rewrite=lambda asked: stand_alone(index, asked, earlier, allowed),
     )
     return result_of(response, reader.manifest.release_id)
 
 
-def turns_of(messages: Conversation) -> list[Turn]:
-    """The turns of user and assistant.
+def turns_of(messages: Conversation, *, is_asked: bool = True) -> list[Turn]:
+    """The turns of user and assistant; `is_asked`: the last one is the question.
 
     Raises:
         QueryError: If there is none, one is empty, or the last is not of the user.
@@ -77,6 +77,8 @@ def turns_of(messages: Conversation) -> list[Turn]:
         raise QueryError(f"messages must be a question or a list of messages, got {shown(messages)}")
     spoken = [(_role(message), message) for message in listed]
     turns = [Turn(question_text(message), role == _USER) for role, message in spoken if role in _SPOKEN]
+    if not is_asked:
+        return turns
     if not turns:
         raise QueryError("no question given; the last message must be one of the user")
     if not turns[-1].is_user:

@@ -14,7 +14,7 @@ from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, language_of
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.source import RowHit, Tier, TierSource
 
@@ -34,7 +34,7 @@ class Turn:
     is_user: bool = True
 
 
-def stand_alone(index: Index, question: str, earlier: Sequence[Turn]) -> str:
+def stand_alone(index: Index, question: str, earlier: Sequence[Turn], allowed: Allowed | None = None) -> str:
     """The question with the names that it refers to; as it is where it refers to nothing said before.
 
     It refers to something if it has a word that does so, goes on with `and` or 呢, or names nothing of the release. The
@@ -45,30 +45,33 @@ def stand_alone(index: Index, question: str, earlier: Sequence[Turn]) -> str:
         docs/algorithm.md §tiers.4
 
     """
-    own = names_in(index, question)
+    own = names_in(index, question, allowed)
     refers = _REFERS_ZH if is_cjk(question) else _REFERS_EN
     if not earlier or (own and not refers.search(question) and not _GOES_ON.search(question)):
         return question
     said = {fold(name) for name in own}
-    meant = [name for name in dict.fromkeys(_names_before(index, earlier)) if fold(name) not in said][:_MOST_NAMES]
+    meant = [name for name in dict.fromkeys(_names_before(index, earlier, allowed)) if fold(name) not in said][
+        :_MOST_NAMES
+    ]
     if meant:
         return f"{question}（{'、'.join(meant)}）" if is_cjk(question) else f"{question} ({', '.join(meant)})"
     latest = next((turn.text for turn in reversed(earlier) if turn.is_user), "")
     return question if own or not latest else f"{latest} {question}"
 
 
-def names_in(index: Index, text: str) -> list[str]:
-    """Keys that a text names, as documents spell them, without dates and numbers."""
+def names_in(index: Index, text: str, allowed: Allowed | None = None) -> list[str]:
+    """Keys that a text names, as documents spell them, without dates and numbers; those that a restriction leaves."""
     values = index.rows["keys"]["value_string"]
-    found = (str(values[int(rows[0])].as_py()) for _, rows in index.arrays.mentions.find(text) if len(rows))
+    named = (rows if allowed is None else rows[allowed.keys[rows]] for _, rows in index.arrays.mentions.find(text))
+    found = (str(values[int(rows[0])].as_py()) for rows in named if len(rows))
     return [name for name in dict.fromkeys(found) if not _DATE_OR_NUMBER.match(name)]
 
 
-def _names_before(index: Index, earlier: Sequence[Turn]) -> Iterator[str]:
+def _names_before(index: Index, earlier: Sequence[Turn], allowed: Allowed | None) -> Iterator[str]:
     """Names of the latest turns, back to the first turn of the user that has or follows any."""
     has_any = False
     for turn in reversed(earlier):
-        names = names_in(index, turn.text)
+        names = names_in(index, turn.text, allowed)
         yield from names
         has_any = has_any or bool(names)
         if has_any and turn.is_user:

@@ -1,0 +1,247 @@
+"""Who may ask a server, of what part of the release, and how often; and the release that is current."""
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sag_retrieval.api import Release, open_release
+from sag_retrieval.core.errors import ReleaseError, SagError, SettingsError
+from sag_retrieval.core.settings import load_settings
+from sag_retrieval.release.releases import Releases
+
+
+class Key(BaseModel):
+    """Someone who may ask: a name, the hash of a key, what part of the release is seen, and a rate."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    hash: Annotated[str, Field(pattern=r"sha256:[0-9a-f]{64}")]
+    where: dict[str, Any] | None = None
+    sql: str | None = None
+    rate: Annotated[float, Field(ge=0, description="requests a minute; 0: as many as you like")] = 0
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether it sees a part of the release."""
+        return bool(self.where) or self.sql is not None
+
+
+def hash_of(key: str) -> str:
+    """What the file of keys holds of a key: keys are drawn at random, so that no slow hash is needed."""
+    return f"sha256:{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def drawn_key() -> str:
+    """A key of 192 random bits."""
+    return f"sag-{secrets.token_urlsafe(24)}"
+
+
+class Keys:
+    """The keys of a file, and what each has left of its rate; safe to share between threads."""
+
+    def __init__(self, keys: list[Key]) -> None:
+        """Hold the keys.
+
+        Raises:
+            SettingsError: If a name or a hash stands twice.
+
+        """
+        self._by_hash = {key.hash: key for key in keys}
+        if len({key.name for key in keys}) < len(keys) or len(self._by_hash) < len(keys):
+            raise SettingsError("the file of keys has a name or a hash twice; give each key its own")
+        self._left = {key.name: (key.rate, 0.0) for key in keys}
+        self._lock = threading.Lock()
+
+    def named_by(self, token: str) -> Key | None:
+        """The key of a token; None for none. Finding a hash tells nothing of a key that is as long."""
+        return self._by_hash.get(hash_of(token)) if token else None
+
+    def wait(self, key: Key, now: float | None = None) -> float:
+        """Count a request; the seconds to wait where the rate is used up, else 0."""
+        if not key.rate:
+            return 0.0
+        now = time.monotonic() if now is None else now
+        with self._lock:
+            left, since = self._left[key.name]
+            left = min(key.rate, left + (now - since) * key.rate / 60)
+            if left < 1:
+                return (1 - left) * 60 / key.rate
+            self._left[key.name] = left - 1, now
+        return 0.0
+
+
+def read_keys(path: Path) -> Keys:
+    """The keys of a YAML file: `keys:`, a list of name, hash, and if wanted where, sql and rate.
+
+    Raises:
+        SettingsError: If it cannot be read or has another form.
+
+    """
+    try:
+        read = yaml.safe_load(path.read_text(encoding="utf-8"))
+        given = read["keys"] if isinstance(read, Mapping) else read
+        return Keys([Key(**each) for each in given])
+    except (OSError, UnicodeError, yaml.YAMLError, TypeError, KeyError) as error:
+        raise SettingsError(
+            f"{path} holds no keys ({type(error).__name__}); `sag serve --new-key NAME` shows one"
+        ) from None
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise SettingsError(f"{path}: {told}; `sag serve --new-key NAME` shows an entry") from None
+
+
+_LOOK: Final = 5.0
+"""Seconds between two looks for a newer release in a bucket; a pointer on disk is read for each request."""
+
+
+class _Held:
+    """An open release, who uses it, and what each key sees of it."""
+
+    def __init__(self, release: Release) -> None:
+        self.release, self.users, self.seen = release, 0, dict[str, Release]()
+
+
+class CurrentRelease:
+    """The current release of a home: a new request takes the newest, one under way keeps its own."""
+
+    def __init__(self, home: Path | None = None) -> None:
+        """Hold the home; a release is opened by the first request."""
+        self.home = load_settings(home=home).home
+        self._releases = Releases(self.home)
+        self._held: _Held | None = None
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._looked = -_LOOK
+
+    @contextmanager
+    def open(self, key: Key | None = None) -> Iterator[Release]:
+        """The release as a key sees it, kept open for as long as it is used.
+
+        Raises:
+            ReleaseError: If there is none, or the restriction of the key does not fit it.
+
+        """
+        held = self._take()
+        try:
+            yield self._as_seen(held, key)
+        finally:
+            self._give_back(held)
+
+    def close(self) -> None:
+        """Close the release; for the end of the program."""
+        with self._lock:
+            held, self._held = self._held, None
+        if held and not held.users:
+            held.release.close()
+
+    def _take(self) -> _Held:
+        with self._lock:
+            held = self._held
+            if held is not None and not self._is_old(held):
+                held.users += 1
+                return held
+        if held is None or self._opening.acquire(blocking=False):
+            self._swap(is_first=held is None)
+        with self._lock:
+            if self._held is None:
+                raise ReleaseError("there is no release yet; `sag ingest` makes one")
+            self._held.users += 1
+            return self._held
+
+    def _is_old(self, held: _Held) -> bool:
+        """Whether another release is current; where the pointer says nothing, the one at hand stays."""
+        if self._releases.remote:
+            if time.monotonic() - self._looked < _LOOK:
+                return False
+            self._looked = time.monotonic()
+        current = self._releases.current()
+        return current is not None and current != held.release.release_id
+
+    def _swap(self, *, is_first: bool) -> None:
+        """Open the current release in place of the one at hand; other threads go on with that one meanwhile."""
+        if is_first:
+            self._opening.acquire()
+        try:
+            with self._lock:
+                if self._held is not None and not self._is_old(self._held):
+                    return
+            try:
+                opened = _Held(open_release(self.home))
+                opened.release.index  # noqa: B018  mapped before anyone waits for it
+            except SagError:
+                if is_first:
+                    raise
+                return  # it is being written or was damaged; the one at hand answers
+            with self._lock:
+                before, self._held = self._held, opened
+            if before is not None and not before.users:
+                before.release.close()
+        finally:
+            self._opening.release()
+
+    def _give_back(self, held: _Held) -> None:
+        with self._lock:
+            held.users -= 1
+            is_last = held is not self._held and not held.users
+        if is_last:
+            held.release.close()
+
+    @staticmethod
+    def _as_seen(held: _Held, key: Key | None) -> Release:
+        if key is None or not key.is_restricted:
+            return held.release
+        if key.name not in held.seen:
+            try:
+                held.seen[key.name] = held.release.restricted(sql=key.sql, where=key.where)
+            except SagError:
+                raise ReleaseError(f"the restriction of the key {key.name!r} does not fit this release") from None
+        return held.seen[key.name]
+
+
+class Busy(SagError):  # noqa: N818  reads better where it is caught
+    """As many questions as may ask a model at the same time are being answered."""
+
+
+class Service:
+    """What the doors share: the release, who may ask, and how many long questions are answered at the same time."""
+
+    def __init__(self, current: CurrentRelease, keys: Keys | None = None, *, heavy: int = 4) -> None:
+        """Hold the home's release and the keys; without keys everyone who reaches the server sees everything.
+
+        Args:
+            current: The release.
+            keys: Who may ask.
+            heavy: Questions that may ask a model, and reports, that are under way at the same time.
+
+        """
+        self.current, self.keys = current, keys
+        self._heavy = threading.BoundedSemaphore(heavy)
+        self._most_heavy = heavy
+        home = current.home
+        self.homes = {str(each) for each in (home, home.absolute(), home.resolve(), home.expanduser())} - {".", "/"}
+
+    @contextmanager
+    def use(self, key: Key | None = None, *, is_heavy: bool = False) -> Iterator[Release]:
+        """The release as a key sees it, for one request.
+
+        Raises:
+            Busy: If it is a long question, and there are as many as may be.
+            ReleaseError: If there is no release.
+
+        """
+        if is_heavy and not self._heavy.acquire(blocking=False):
+            raise Busy(f"{self._most_heavy} long questions are being answered; ask again in a while, or in mode fast")
+        try:
+            with self.current.open(key) as release:
+                yield release
+        finally:
+            if is_heavy:
+                self._heavy.release()

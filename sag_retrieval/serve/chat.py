@@ -1,0 +1,192 @@
+"""OpenAI's interface: chat clients that know nothing of sag ask it as a model, and its citations survive in them.
+
+Each answer has its marks in the text, a list of sources with links below it, and a structured field `citations`.
+"""
+
+import html
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Final, get_args
+from urllib.parse import quote
+from uuid import uuid4
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict
+
+from sag_retrieval.ask.options import Mode
+from sag_retrieval.core.errors import SagError
+from sag_retrieval.language.words import is_cjk
+from sag_retrieval.serve import doors
+from sag_retrieval.serve.access import Key, Service
+from sag_retrieval.serve.guard import error_body
+from sag_retrieval.serve.streaming import Coming, Event, answered, sentences, told_step
+
+MODELS: Final[dict[str, Mode]] = {f"sag-{mode}": mode for mode in get_args(Mode)}
+"""Model → mode of asking."""
+
+
+class StreamOptions(BaseModel):
+    """What a stream ends with."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A request of a chat client; what it says of sampling is left out, as nothing is sampled.
+
+    `where`, `sql` and `as_of` restrict the answer; clients send them as `extra_body`.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str
+    messages: list[doors.Message]
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    where: doors.Where = None
+    sql: doors.Sql = None
+    as_of: str | None = None
+
+
+def router(service: Service) -> APIRouter:
+    """The routes `/v1/models` and `/v1/chat/completions`."""
+    routes = APIRouter(prefix="/v1", tags=["OpenAI"])
+
+    @routes.get("/models")
+    async def models() -> dict[str, Any]:
+        """A model for each mode of asking."""
+        return {"object": "list", "data": [_model(name) for name in MODELS]}
+
+    @routes.get("/models/{name}")
+    async def model(name: str) -> Response:
+        """One of them."""
+        return JSONResponse(_model(name)) if name in MODELS else _unknown(name)
+
+    @routes.post("/chat/completions")
+    async def complete(request: Request, asked: ChatRequest) -> Response:
+        """The next turn of a conversation, with citations."""
+        if asked.model not in MODELS:
+            return _unknown(asked.model)
+        wanted = doors.AskRequest(
+            messages=[_without_sources(each) for each in asked.messages],
+            mode=MODELS[asked.model],
+            where=asked.where,
+            sql=asked.sql,
+            as_of=asked.as_of,
+        )
+        key = request.scope.get("state", {}).get("sag_key")
+        told = _Completion(service, asked, str(request.base_url))
+        coming = answered(service, key if isinstance(key, Key) else None, wanted)
+        first = await anext(coming)
+        if asked.stream:
+            return StreamingResponse(told.chunks(first, coming), media_type="text/event-stream")
+        while not isinstance(first, doors.AskAnswer):
+            first = await anext(coming)
+        return JSONResponse(told.whole(first))
+
+    return routes
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "sag"}
+
+
+def _unknown(name: str) -> Response:
+    reason = f"no model {name[:100]!r}; there are {', '.join(MODELS)}".encode("utf-8", "backslashreplace").decode()
+    return JSONResponse(error_body(404, reason, "model_not_found"), 404)
+
+
+def link_to(base: str, place: doors.CitedPlace) -> str:
+    """Where a reader sees the cited characters."""
+    return f"{base}v1/documents/{quote(place.document_id, safe='')}?start={place.start}&end={place.end}"
+
+
+def sources(answer: doors.AskAnswer, base: str) -> str:
+    """A list of the cited places in Markdown, which titles and names of files cannot leave."""
+    if not answer.citations:
+        return ""
+    lines = [
+        f"- [{each.marker}] [{_plain(each.title or each.document_id)}]({link_to(base, each)}) "
+        f"{_plain(each.place) or f'{each.start}–{each.end}'}"
+        for each in answer.citations
+    ]
+    return _SOURCES["zh" if is_cjk(answer.question) else "en"] + "\n".join(lines)
+
+
+_SOURCES: Final = {"en": "\n\nSources:\n\n", "zh": "\n\n来源：\n\n"}
+
+
+def _without_sources(said: doors.Message) -> doors.Message:
+    """A turn without our list of sources, whose titles a next question would else seem to refer to."""
+    text = said.text
+    for lead in _SOURCES.values():
+        text = text.partition(f"{lead}- [")[0] if said.role == "assistant" else text
+    return doors.Message(role=said.role, content=text)
+
+
+def _plain(text: str) -> str:
+    """A text without meaning in Markdown and HTML, on one line."""
+    for mark in "\\`*_[]()#|~":
+        text = text.replace(mark, f"\\{mark}")
+    return html.escape(" ".join(text.split()), quote=False)
+
+
+class _Completion:
+    """One answer in OpenAI's form, whole or in pieces."""
+
+    def __init__(self, service: Service, asked: ChatRequest, base: str) -> None:
+        self._service, self._asked, self._base = service, asked, base
+        self._same = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": asked.model}
+
+    def whole(self, answer: doors.AskAnswer) -> dict[str, Any]:
+        """The answer as one message."""
+        message = {"role": "assistant", "content": answer.answer + sources(answer, self._base), "refusal": None}
+        choice = {
+            "index": 0,
+            "message": message | {"citations": self._citations(answer)},
+            "logprobs": None,
+            "finish_reason": "stop",
+        }
+        return {**self._same, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
+
+    async def chunks(self, first: Event, coming: Coming) -> AsyncIterator[str]:
+        """Steps as reasoning, then the answer sentence by sentence, its sources, and the structured citations."""
+        try:
+            yield self._chunk({"role": "assistant", "content": ""})
+            event = first
+            while not isinstance(event, doors.AskAnswer):
+                yield self._chunk({"reasoning_content": f"{told_step(event)['text']}\n"})
+                event = await anext(coming)
+            for text, _ in sentences(event):
+                yield self._chunk({"content": text})
+            if told := sources(event, self._base):
+                yield self._chunk({"content": told})
+            yield self._chunk({"citations": self._citations(event)}, "stop")
+            if self._asked.stream_options and self._asked.stream_options.include_usage:
+                yield _line({**self._same, "object": _CHUNK, "choices": [], "usage": _usage(event)})
+        except SagError as error:
+            yield _line(error_body(*doors.told_error(error, self._service.homes)))
+        finally:
+            await coming.aclose()
+        yield "data: [DONE]\n\n"
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return _line({**self._same, "object": _CHUNK, "choices": [choice]})
+
+    def _citations(self, answer: doors.AskAnswer) -> list[dict[str, Any]]:
+        return [each.model_dump() | {"url": link_to(self._base, each)} for each in answer.citations]
+
+
+_CHUNK: Final = "chat.completion.chunk"
+
+
+def _usage(answer: doors.AskAnswer) -> dict[str, int]:
+    given, got = answer.input_tokens, answer.output_tokens
+    return {"prompt_tokens": given, "completion_tokens": got, "total_tokens": given + got}
+
+
+def _line(data: dict[str, Any]) -> str:
+    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"

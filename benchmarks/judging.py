@@ -29,7 +29,6 @@ from sag_retrieval.search.method import Query, Ranking, parse_query, rank_by
 from sag_retrieval.search.options import SAG
 from sag_retrieval.search.rank import read_texts
 from sag_retrieval.search.result import Hit
-from tests.support import forked
 
 LANCE = "lancedb"
 
@@ -79,8 +78,6 @@ def _dense(vectors: Any) -> np.ndarray:  # noqa: ANN401  sparse or dense
 
 CUTS = (1, 2, 3, 5, 10)
 DEPTH = 60
-LONGEST = 24 * 3600
-"""Seconds for an ingest; a model of a set may take hours."""
 BUDGET = 3000
 BOTH = "bm25+dense"
 """BM25 and cosine, each scaled to [0, 1] for the question and joined as `sag` joins them: a baseline."""
@@ -164,30 +161,21 @@ def cached(folder: Path | None) -> Iterator[Path]:
         yield cache
 
 
-def alone(*command: str, env: Mapping[str, str], cwd: Path, seconds: float) -> "subprocess.CompletedProcess[str]":
-    """A command of `sag` by an interpreter of its own, whose processor time is that of this one's children."""
-    words = [sys.executable, "-m", "sag_retrieval.cli.main", *command]
-    return subprocess.run(words, env=env, cwd=cwd, timeout=seconds, stdout=subprocess.DEVNULL, text=True, check=False)
-
-
-def ingested(
-    name: str, questions: QuestionSet, cache: Path, embedding: str = "hashing", *, is_alone: bool = False
-) -> Release:
-    """The release of a set by an embedder, made once per cache by `sag ingest`."""
+def ingested(name: str, questions: QuestionSet, cache: Path, embedding: str = "hashing") -> Release:
+    """The release of a set by an embedder, made once per cache."""
     home = cache / (name if embedding == "hashing" else f"{name}-{re.sub(r'[^A-Za-z0-9.-]+', '_', embedding)}")
     if not (home / "releases").is_dir():
         source = questions.folder or cache / "sources" / f"{name}.jsonl"
         if questions.folder is None:
             write_source(questions.lines, source)
+        command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(source)]
         environment = os.environ | {
             "SAG_HOME": str(home),
             "SAG_CHAT_MODEL": "offline",
             "SAG_EMBEDDING_MODEL": embedding,
         }
-        run = alone if is_alone else forked.sag
-        done = run("ingest", str(source), env=environment, cwd=cache, seconds=LONGEST)
-        if questions.folder is None:  # among the files of a folder some cannot be read, which makes the exit code 1
-            done.check_returncode()
+        # among the files of a folder some cannot be read, which makes the exit code 1
+        subprocess.run(command, env=environment, cwd=cache, check=questions.folder is None, stdout=subprocess.DEVNULL)
     return open_release(home)
 
 

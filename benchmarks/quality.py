@@ -30,7 +30,7 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path.insert(0, str(Path(__file__).parent))
 from judging import BOTH, LANCE, LETTERS, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
 from kinds import (  # noqa: E402
     KINDS,

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pandas as pd
 
 from sag_retrieval.language.sentences import sentences
-from sag_retrieval.language.words import normal_name, words
+from sag_retrieval.language.words import normal_name
 
 DATA: Final = Path(__file__).parents[2] / "shared" / "data"
 
@@ -83,22 +83,6 @@ def musique_recorded() -> QuestionSet:
             {"content": sentence, "keys": [{"type": "name", "value": name} for name in _standing(names, sentence)]}
             for sentence in sentences(line["text"])
         ]
-    return found
-
-
-def musique_triples() -> QuestionSet:
-    """The same with the recorded triples, each in the sentence that says most of its words."""
-    found = musique_recorded()
-    recorded = read("musique_train.extraction").set_index("doc_id")
-    for line in found.lines:
-        for event in line["events"]:
-            event["triples"] = []
-        said = [set(words(event["content"])) for event in line["events"]]
-        for triple in json.loads(recorded.loc[line["id"]].triples):
-            if said and isinstance(triple, list) and len(triple) == 3 and all(isinstance(part, str) for part in triple):
-                own = set(words(" ".join(triple)))
-                best = max(range(len(said)), key=lambda row: (len(own & said[row]), -row))
-                line["events"][best]["triples"].append(triple)
     return found
 
 
@@ -190,7 +174,6 @@ def small_musique() -> QuestionSet:
 
 SETS: Final[dict[str, Callable[[], QuestionSet]]] = {
     "musique": musique_recorded,
-    "musique-triples": musique_triples,
     "musique-rules": lambda: _passages("musique_train", "hops"),
     "2wiki": lambda: _passages("twowiki"),
     "hotpot": lambda: _passages("sag_test_hotpot10"),

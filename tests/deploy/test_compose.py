@@ -1,11 +1,8 @@
 """The files of `deploy/`: every command of ours is run as a plain process, and an ingest through them succeeds."""
 
-import fnmatch
 import re
-import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import psutil
@@ -77,40 +74,6 @@ def test_the_image_runs_as_another_user_and_its_command_is_that_of_the_code_loca
     assert len(re.findall(r"^FROM ", text, re.MULTILINE)) == 2
     for copied in re.findall(r"deploy/postgres/\S+\.yaml", text):
         assert (ROOT / copied).is_file()
-
-
-@pytest.mark.slow
-def test_what_is_sent_to_the_builder_is_enough_for_the_package(tmp_path):
-    rules = [
-        line for line in (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").split() if line[0] == "!"
-    ]
-    for name in (rule[1:] for rule in rules):
-        place = tmp_path / "context" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        skipped = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, place, ignore=skipped, symlinks=True) if (ROOT / name).is_dir() else shutil.copy(
-            ROOT / name, place
-        )
-
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        ".",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-        "-w",
-        "out",
-    ]
-    done = subprocess.run(command, cwd=tmp_path / "context", capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr
-    (wheel,) = (tmp_path / "context/out").glob("sag-*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert "sag_pipeline/run_launcher.py" in names
-    assert fnmatch.filter(names, "sag_pipeline/demo_corpus/documents/*")
 
 
 def test_the_values_of_the_charts_name_what_the_image_has():

@@ -1,10 +1,12 @@
 """A Dagster project of somebody else installs the wheel and has two corpora, by the commands that its users type."""
 
+import fnmatch
 import json
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,16 +59,18 @@ class Project:
 
 @pytest.fixture(scope="module")
 def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel; what it depends on is found where the tests have it."""
+    """An environment with a wheel of what the image is made of; what it depends on is found where the tests have it."""
     folder = tmp_path_factory.mktemp("installed")
     source = folder / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "dagster.yaml", "README.md", "LICENSE", "sag_pipeline", "sag_retrieval"):
-        place = ROOT / name
-        if place.is_dir():
-            shutil.copytree(place, source / name, ignore=shutil.ignore_patterns("__pycache__", "demo_corpus"))
+    rules = (ROOT / "deploy/Dockerfile.dockerignore").read_text(encoding="utf-8").split()
+    for name in (rule[1:] for rule in rules if rule[0] == "!"):
+        place = source / name
+        place.parent.mkdir(exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
         else:
-            shutil.copy(place, source)
+            shutil.copy(ROOT / name, place)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
     built = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder / "dist", source]
     subprocess.run([*pip, *built], check=True)
@@ -78,6 +82,14 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     install = ["--python", folder / "venv/bin/python", "install", "--no-deps", "--no-index", "--force-reinstall", wheel]
     subprocess.run([*pip[:3], *install, "--disable-pip-version-check", "-q"], check=True)
     return folder / "venv"
+
+
+def test_what_is_sent_to_the_builder_of_the_image_is_enough_for_the_package(venv):
+    (wheel,) = (venv.parent / "dist").glob("sag-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+
+    assert "sag_pipeline/run_launcher.py" in names
+    assert fnmatch.filter(names, "sag_pipeline/demo_corpus/documents/*")
 
 
 RENAMED = """  retry: {max_retries: 2, delay: 0.1}
@@ -172,6 +184,7 @@ def test_a_wrong_component_is_refused_with_the_reason(project, loans, what, more
 
 def test_dg_works_in_the_root_of_this_project_without_a_notice(project):
     root = project.venv.parent / "source"
+    shutil.copy(ROOT / "dagster.yaml", root)
 
     told = project.dg("list", "defs", folder=root, DAGSTER_HOME=str(root))
 

@@ -38,8 +38,8 @@ LAYOUT: dict[str, str] = {
     "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows",
     "arrays/vectors/*.signs.json": "reach of the binary index, and its measured recall",
     "lance/*.lance/**": "Lance tables of chunks, events and keys that are text: the columns below but counts, "
-    "`vector_id`, the hash of the embedded text, and `vector`, as float32, of the hashing embedder folded to 512 columns "
-    "of float16; hard links to files of the home, so vectors lie on disk once",
+    "`vector_id`, the hash of the embedded text, and `vector`, as float32; of the hashing embedder folded to 512 "
+    "columns of float16; hard links to files of the home, so vectors lie on disk once",
     "lance/communities.lance/**": "the same of communities, made after publishing, with vectors of the finest of two "
     "events and more; no part of the content hash",
     "arrays/made_of.npy": "hash of what the store held of each document, to find those that change",

@@ -302,8 +302,8 @@ class VectorTables(OpenedTables[VectorSet]):
         is_placed = any(contents.names(folder, PLACED) for folder in self._folders)
         if mode == "lance" and not is_placed and any(manifest.counts.get(name) for name in self._names):
             raise ReleaseError(
-                f"release {manifest.release_id} has no vectors in Lance that are exact: those of {manifest.embedding_model!r} are "
-                'kept by column; open it with vectors="mapped"'
+                f"release {manifest.release_id} has no vectors in Lance that are exact: those of "
+                f'{manifest.embedding_model!r} are kept by column; open it with vectors="mapped"'
             )
 
     def _open(self, name: str) -> VectorSet:

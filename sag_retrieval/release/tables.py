@@ -17,11 +17,10 @@ from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.layers import Joined, JoinedVectors, join_signs, joined_rows
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import CsrLists, PackedPath, Starts, map_array, map_rows, take_rows
-from sag_retrieval.release.schema import ROW_FILES, TABLES
+from sag_retrieval.release.schema import LANCE, ROW_FILES, TABLES
 from sag_retrieval.release.topk import BinaryIndex, read_binary_index
 from sag_retrieval.release.vectors import (
     DENSE,
-    LANCE,
     PLACED,
     SPARSE,
     CheckRows,

@@ -190,7 +190,8 @@ class Release:
         if not text.strip():
             raise QueryError("the text is empty")
         found = embed_queries(self.index.embedder, [text])
-        return projected(found)[0] if issparse(found) else np.asarray(found, np.float32)[0]
+        rows: npt.NDArray[np.floating[Any]] = projected(found) if issparse(found) else np.asarray(found, np.float32)
+        return rows[0]  # type: ignore[no-any-return]
 
     @property
     def index(self) -> Index:

@@ -37,8 +37,11 @@ LAYOUT: dict[str, str] = {
     "the binary index; sparse vectors by column: `starts`, `rows`, `values`; `dense`: rows of floats",
     "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows",
     "arrays/vectors/*.signs.json": "reach of the binary index, and its measured recall",
-    "lance/*.lance/**": "dense vectors of chunks, events and keys by the hash of their text, as float32; hard links to "
-    "files of the home, so vectors lie on disk once",
+    "lance/*.lance/**": "Lance tables of chunks, events and keys that are text: the columns below but counts, "
+    "`vector_id`, the hash of the embedded text, and `vector`, as float32; of the hashing embedder folded to 512 "
+    "columns of float16; hard links to files of the home, so vectors lie on disk once",
+    "lance/communities.lance/**": "the same of communities, made after publishing, with vectors of the finest of two "
+    "events and more; no part of the content hash",
     "arrays/made_of.npy": "hash of what the store held of each document, to find those that change",
     "arrays/resolved.arrow": "keys that stand for others, since the layer before",
     "release.duckdb": "views of the tables below and formulas, for DuckDB; releases of several layers share it: "

@@ -52,11 +52,10 @@ from sag_retrieval.release.mapped_arrays import (
     save_rows,
     take_rows,
 )
-from sag_retrieval.release.schema import OF_ALL, ORDER, ROW_FILES, SCHEMA_VERSION, TABLES
+from sag_retrieval.release.schema import LANCE, OF_ALL, ORDER, ROW_FILES, SCHEMA_VERSION, TABLES
 from sag_retrieval.release.tables import RowFiles
 from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, pack, write_binary_index
 from sag_retrieval.release.vectors import (
-    LANCE,
     PLACED,
     SPARSE,
     open_dense,

@@ -24,9 +24,8 @@ from sag_retrieval.release.layers import overlay
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import FilePlace, map_array, map_rows
 from sag_retrieval.release.releases import Releases
-from sag_retrieval.release.schema import DATABASE, OPEN_TABLES
+from sag_retrieval.release.schema import DATABASE, LANCE, OPEN_TABLES
 from sag_retrieval.release.tables import RowFiles
-from sag_retrieval.release.vectors import LANCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,7 +265,8 @@ class LanceTables:
             table.add(_reader(batches))
             rows = int(table.count_rows())
             told = replace(told, rows=rows, runs=self._grown_runs(before, table, rows))
-        for at in range(0, 0 if hidden is None else len(hidden), _BATCH):
+        hidden = np.zeros(0, np.int64) if hidden is None else hidden
+        for at in range(0, len(hidden), _BATCH):
             table.delete(f"_rowid IN ({', '.join(map(str, hidden[at : at + _BATCH].tolist()))})")
         self._seal(name, told, table)
 

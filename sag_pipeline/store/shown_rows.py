@@ -26,7 +26,7 @@ from sag_pipeline.store.vectors import (
     raw,
 )
 from sag_retrieval.core.errors import StoreError
-from sag_retrieval.core.types import Flags, Rows64
+from sag_retrieval.core.types import Flags, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.projection import projected
 from sag_retrieval.release.vectors import VECTOR
@@ -34,7 +34,7 @@ from sag_retrieval.release.vectors import VECTOR
 _ROWS_A_BLOCK: Final = 16_384
 _LEAST_STAYING: Final = 0.75
 """A table of which a smaller share stays is written anew: layers of releases are merged at the same share."""
-_Block = tuple[Rows64, Vectors]
+_Block = tuple[Rows, Vectors]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,4 +176,5 @@ def _row_ids(store: VectorStore, given: ReleasedRows, name: str, first: int) -> 
         return np.full(len(given.rows), -1, np.int64)
     rows = store.tables.ids(name, [given.id], first)
     at = np.asarray(pc.fill_null(pc.index_in(given.ids, rows[given.id].combine_chunks()), -1))
-    return np.append(rows["_rowid"].to_numpy().astype(np.int64), -1)[at]
+    found: Rows64 = np.append(rows["_rowid"].to_numpy().astype(np.int64), -1)[at]
+    return found

@@ -17,11 +17,10 @@ from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.layers import Joined, JoinedVectors, join_signs, joined_rows
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import CsrLists, PackedPath, Starts, map_array, map_rows, take_rows
-from sag_retrieval.release.schema import ROW_FILES, TABLES
+from sag_retrieval.release.schema import LANCE, ROW_FILES, TABLES
 from sag_retrieval.release.topk import BinaryIndex, read_binary_index
 from sag_retrieval.release.vectors import (
     DENSE,
-    LANCE,
     PLACED,
     SPARSE,
     CheckRows,
@@ -302,8 +301,8 @@ class VectorTables(OpenedTables[VectorSet]):
         is_placed = any(contents.names(folder, PLACED) for folder in self._folders)
         if mode == "lance" and not is_placed and any(manifest.counts.get(name) for name in self._names):
             raise ReleaseError(
-                f"release {manifest.release_id} has no vectors in Lance: those of {manifest.embedding_model!r} are "
-                'kept by column; open it with vectors="mapped"'
+                f"release {manifest.release_id} has no vectors in Lance that are exact: those of "
+                f'{manifest.embedding_model!r} are kept by column; open it with vectors="mapped"'
             )
 
     def _open(self, name: str) -> VectorSet:

@@ -95,7 +95,7 @@ def write_runs(
 
 
 def runs_of(
-    runs: Sequence[Sequence[Any]], dimension: int, table: str = "", moved: Sequence[Sequence[int]] = ()
+    runs: Sequence[Sequence[Any]], dimension: int, table: str = "", moved: Sequence[tuple[int, int, int]] = ()
 ) -> Runs:
     """Where rows lie, of lists as `write_runs` writes them."""
     listed = sorted((int(first), str(file), int(at), int(n)) for first, file, at, n in runs)

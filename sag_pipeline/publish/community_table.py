@@ -7,7 +7,6 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sag_retrieval.topics.category_vectors import categories_in, read_category_vectors
 from scipy.sparse import csr_array
 
 from sag_retrieval.clusters.storage import COMMUNITIES
@@ -17,6 +16,7 @@ from sag_retrieval.release.folders import DRAFT, delete
 from sag_retrieval.release.projection import projected
 from sag_retrieval.release.table import read_parquet
 from sag_retrieval.release.vectors import LANCE, VECTOR, open_database
+from sag_retrieval.topics.stored import categories_in, read_category_vectors
 
 
 def show_communities(release: Path, embedder: Embedder) -> None:

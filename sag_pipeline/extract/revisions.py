@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
+from sag_retrieval.core.records import make_id
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, DAY, dates
@@ -216,6 +217,11 @@ class Revision:
     confidence: float
     earlier_said: str | None
     later_said: str | None
+    decided: str = ""
+    """`confirmed` by people, or empty."""
+
+    revision_id: str = ""
+    """That of both statements in their documents: the same after every ingest that leaves these sentences."""
 
 
 class _Likeness(NamedTuple):
@@ -560,6 +566,7 @@ def _made(
         round(min(1.0, sure + (1 - sure) / 2 if later.corrects else sure), 3),
         earlier.said or None,
         later.said or None,
+        revision_id=make_id("v", *sorted((one.document_id, one.content) for one in (earlier, later))),
     )
 
 

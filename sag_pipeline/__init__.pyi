@@ -5,3 +5,5 @@ from .components.corpus import corpus_definitions as corpus_definitions
 from .extract.name_decisions import NameDecision as NameDecision
 from .extract.name_decisions import decide_name as decide_name
 from .extract.name_decisions import undo_decision as undo_decision
+from .extract.revision_decisions import RevisionDecision as RevisionDecision
+from .extract.revision_decisions import decide_revision as decide_revision

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column, Table
 from rich.text import Text
 
-from sag_pipeline.cli.stored import aliases, keys, repair, sources, status, verify
+from sag_pipeline.cli.stored import aliases, confirm, keys, refuse, repair, sources, status, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import Pace, listening, told_every
 from sag_retrieval.cli.choices import MORE_SETTINGS, OPERATIONS, checked_call, with_set
@@ -35,6 +35,9 @@ def register(main: click.Group) -> None:
         main.add_command(command)
     main.add_command(import_command, "import")
     main.add_command(export_command, "export")
+    revised = main.commands["changes"]
+    for command in (confirm, refuse) if isinstance(revised, click.Group) else ():
+        revised.add_command(command)
     OPERATIONS["ingest"] = "sag_pipeline.options:RunOptions"
     MORE_SETTINGS.append(_instance_row)
 

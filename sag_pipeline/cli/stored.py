@@ -18,6 +18,7 @@ from sag_retrieval.core.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
     from sag_pipeline.extract.name_decisions import DecisionVerb, NameDecision
+    from sag_pipeline.extract.revision_decisions import RevisionVerb
     from sag_pipeline.integrity.repair import Price, Repaired
     from sag_pipeline.integrity.verify import Verified
     from sag_pipeline.store.source_list import Source, SourceList
@@ -488,4 +489,29 @@ def _decide(verb: "DecisionVerb", name: str, other: str, *, is_json: bool) -> No
     print_json(_row(made)) if is_json else say(
         f"line {made.line}: {made.verb} {made.name} / {made.other}; `sag ingest` applies it, "
         f"`sag keys undo {made.line}` takes it back"
+    )
+
+
+@click.command()
+@click.argument("revision_id", metavar="ID")
+@as_json
+def confirm(*, revision_id: str, is_json: bool) -> None:
+    """Confirm the revision ID of `sag changes`: a line of `revisions.csv` in the home, followed by every ingest."""
+    _decide_revision("confirm", revision_id, is_json=is_json)
+
+
+@click.command()
+@click.argument("revision_id", metavar="ID")
+@as_json
+def refuse(*, revision_id: str, is_json: bool) -> None:
+    """Say that ID of `sag changes` is no revision: a line of `revisions.csv` in the home, followed by every ingest."""
+    _decide_revision("refuse", revision_id, is_json=is_json)
+
+
+def _decide_revision(verb: "RevisionVerb", revision_id: str, *, is_json: bool) -> None:
+    from sag_pipeline import decide_revision  # noqa: PLC0415
+
+    made = decide_revision(verb, revision_id)
+    print_json(asdict(made)) if is_json else say(
+        f"{made.verb} {made.revision_id}: {made.earlier} / {made.later}; `sag ingest` applies it"
     )

@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
+from sag_retrieval.core.records import make_id
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, DAY, dates
@@ -194,7 +195,11 @@ class Claim:
 
     def has(self, name: str) -> bool:
         """Whether its words or its title have a name."""
-        return fold(name) in fold(f"{self.content}\n{self.title}")
+        return fold(name) in self._folded
+
+    @cached_property
+    def _folded(self) -> str:
+        return fold(f"{self.content}\n{self.title}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +221,11 @@ class Revision:
     confidence: float
     earlier_said: str | None
     later_said: str | None
+    decided: str = ""
+    """`confirmed` by people, or empty."""
+
+    revision_id: str = ""
+    """That of both statements in their documents: the same after every ingest that leaves these sentences."""
 
 
 class _Likeness(NamedTuple):
@@ -256,8 +266,9 @@ def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
     for first, second in _pairs(rows, terms, counts).tolist():
         one, other = rows[first], rows[second]
         is_one_place = one.document_id == other.document_id and one.said == other.said
-        least = _SHARED_WORDS * min(len(terms[first]), len(terms[second]))
-        if is_one_place or len(terms[first] & terms[second]) < least:
+        if is_one_place or len(terms[first] & terms[second]) < _SHARED_WORDS * min(
+            len(terms[first]), len(terms[second])
+        ):
             continue
         made = _compare(one, other, weigh)
         if made:
@@ -288,7 +299,10 @@ def _of_block(own: Rows64) -> tuple[Rows64, Rows64]:
 
 def _compare(one: Claim, other: Claim, weigh: Mapping[str, float]) -> Revision | None:
     """The revision that two statements make, or None."""
-    if one.content == other.content or one.numbers != other.numbers or (one.is_weak and other.is_weak):
+    likeness = _likeness(one.terms, other.terms, weigh)
+    if likeness.alike < _ALIKE_RELATED or one.content == other.content:  # most pairs are neither read for values
+        return None
+    if one.numbers != other.numbers or (one.is_weak and other.is_weak):
         return None
     ordered = _ordered(one, other)
     earlier, later = ordered or (one, other)
@@ -297,13 +311,11 @@ def _compare(one: Claim, other: Claim, weigh: Mapping[str, float]) -> Revision |
         earlier, later = later, earlier
     if one.document_id == other.document_id and (ordered is None or not _says_so(later)):
         return None
-    likeness = _likeness(one.terms, other.terms, weigh)
     if not _is_of_one_thing(earlier, later, likeness, is_ordered=ordered is not None):
         return None
     values = _changed(earlier, later, likeness)
-    if values is None or not _is_one_subject(earlier, later, values) or _is_contrast(one, other):
-        return None
-    if not is_sure and _is_series(earlier, later):
+    is_apart = values is None or not _is_one_subject(earlier, later, values) or _is_contrast(one, other)
+    if values is None or is_apart or (not is_sure and _is_series(earlier, later)):
         return None
     made = _made(earlier, later, values, likeness, is_ordered=is_sure)
     is_unconfirmed = not is_sure and earlier.is_weak
@@ -330,8 +342,7 @@ def _says_so(later: Claim) -> bool:
 
 def _likeness(one: frozenset[str], other: frozenset[str], weigh: Mapping[str, float]) -> _Likeness:
     shared = one & other
-    both = math.fsum(weigh.get(term, 0.0) for term in shared)
-    first, second = (math.fsum(weigh.get(term, 0.0) for term in each) for each in (one, other))
+    both, first, second = (math.fsum([weigh.get(term, 0.0) for term in each]) for each in (shared, one, other))
     least = _LEAST_TERMS * 2 if any(map(is_cjk, shared)) else _LEAST_TERMS
     contained = both / (min(first, second) or 1.0) if len(shared) >= least else 0.0
     return _Likeness(contained, both / ((first + second - both) or 1.0))
@@ -502,7 +513,9 @@ def _masked(one: Claim) -> list[str]:
     text = one.content
     for each in one.values:
         text = text.replace(each.text, _VALUE, 1)
-    return _WORD_OR_SIGN.findall(re.sub(r"([\u3400-\u9fff])", r" \1 ", text) if is_cjk(text) else text)
+    return _WORD_OR_SIGN.findall(
+        "".join(f" {each} " if is_cjk(each) else each for each in text) if is_cjk(text) else text
+    )
 
 
 def _differs(run: Sequence[str], other: Claim) -> bool:
@@ -560,6 +573,7 @@ def _made(
         round(min(1.0, sure + (1 - sure) / 2 if later.corrects else sure), 3),
         earlier.said or None,
         later.said or None,
+        revision_id=make_id("v", *sorted((one.document_id, one.content) for one in (earlier, later))),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.extract.revision_decisions import decided, decisions_digest, read_revision_decisions
 from sag_pipeline.extract.revisions import REVISIONS_VERSION, Claim, Revision, find_revisions, unsure_from
 from sag_pipeline.publish.links import whole_table
 from sag_pipeline.store.store import Store
@@ -22,12 +23,14 @@ _NOT_KNOWN: Final = 2**31
 
 def revisions_state(store: Store) -> str:
     """Hash of everything that the table is made from."""
-    return f"{store.state_hash(['documents', 'events', 'keys', 'canonical'])}|{REVISIONS_VERSION}"
+    decisions = decisions_digest(read_revision_decisions(store.home))
+    return f"{decisions}|{store.state_hash(['documents', 'events', 'keys', 'canonical'])}|{REVISIONS_VERSION}"
 
 
 def make_revisions(store: Store) -> pa.Table:
     """The rows of the table from the current state of the store; the order of ingests does not matter."""
-    return revision_rows(find_revisions(_statements(store)))
+    decisions = read_revision_decisions(store.home)
+    return revision_rows([*decided(find_revisions(_statements(store)), decisions)])
 
 
 def revision_rows(found: list[Revision]) -> pa.Table:

@@ -227,18 +227,22 @@ def report(  # noqa: PLR0913  one argument an option
     print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--since", metavar="DATE|ID", help="What was said then or later; or what another release has not.")
 @of_release
 @as_json
-def changes(*, since: str | None, release_id: str | None, is_json: bool) -> None:
+@click.pass_context
+def changes(context: click.Context, *, since: str | None, release_id: str | None, is_json: bool) -> None:
     """Show which statements later ones revised; with `--since` also new and withdrawn ones.
 
     \b
     sag changes
     sag changes --since 2025-06-01 --json
     sag changes --since r0123456789ab
+    sag changes refuse v0123456789abcde   what is no revision, from the next ingest on
     """
+    if context.invoked_subcommand is not None:
+        return
     from sag_retrieval import open_release  # noqa: PLC0415
 
     with open_release(release=release_id) as release:

@@ -141,7 +141,10 @@ def show_changes(console: Console, found: Mapping[str, Sequence[Mapping[str, Any
     """What was revised with both values, sources and days; then what is new and what was withdrawn."""
     for row in found["revised"]:
         values = " → ".join(filter(None, (row["earlier_value"], row["later_value"])))
-        console.print(f"[bold]{row['kind']}[/bold] {escape(values or row['attribute'])}", highlight=False)
+        mark = ", ".join(filter(None, (row["revision_id"], row["decided"])))
+        console.print(
+            f"[bold]{row['kind']}[/bold] {escape(values or row['attribute'])} [dim]{mark}[/dim]", highlight=False
+        )
         for end in ("earlier", "later"):
             said = f", {row[f'{end}_said']}" if row[f"{end}_said"] else ""
             print_below(console, f"{row[f'{end}_document_id']}{said}", style="dim")

@@ -186,6 +186,7 @@ _OURS: Final = (
     Table(
         "revisions",
         columns(
+            revision_id=(_STRING, "hash of both statements"),
             earlier_event_id=(_STRING, "the statement that was made first, or one of two that disagree"),
             later_event_id=(_STRING, "the statement that revises it"),
             earlier_document_id=(_STRING, "the document of the first"),
@@ -201,6 +202,7 @@ _OURS: Final = (
             confidence=(_FLOAT, "how alike they are, from 0 to 1"),
             earlier_said=(_STRING, "or null: when the first was said, ISO"),
             later_said=(_STRING, "or null: when the other was said, ISO"),
+            decided=(_STRING, "`confirmed` by people (`sag changes confirm`), or empty; what they refused is left out"),
         ),
         order=("earlier_event_id", "later_event_id"),
     ),

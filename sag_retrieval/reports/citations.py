@@ -46,6 +46,8 @@ class Statement:
     is_new: bool = False
     lang: str = ""
     """Set where it is in another language than the page."""
+    revised: str = ""
+    """What a later statement says in place of it."""
 
     @property
     def notes(self) -> list[int]:

@@ -81,12 +81,32 @@ class ReportContext:
             row=row,
             is_new=bool(self.comparison.is_new[row]),
             lang=self.foreign_language(row),
+            revised=self._revised_of([row]),
         )
 
     def cited(self, text: str, event_ids: Sequence[str], place: str) -> Statement:
         """A sentence that cites events by their ids."""
         rows = [self._rows[each] for each in event_ids if each in self._rows]
-        return Statement(text, tuple(Reference(row, place) for row in rows))
+        return Statement(text, tuple(Reference(row, place) for row in rows), revised=self._revised_of(rows))
+
+    def _revised_of(self, rows: Sequence[int]) -> str:
+        """What was said later in place of events; empty for nothing."""
+        found = (self._superseding.get(self.events.event_ids[row]) for row in rows) if self._superseding else ()
+        told = (
+            self.messages.said_later.format(value=one["later_value"] or one["evidence"], day=one["later_said"] or "")
+            for one in found
+            if one
+        )
+        return self.messages.comma.join(dict.fromkeys(each.strip() for each in told))
+
+    @cached_property
+    def _superseding(self) -> dict[str, Mapping[str, str]]:
+        ordered = [one for one in self.pile.revised if one["kind"] != "contradicts"]
+        return {one["earlier_event_id"]: one for one in sorted(ordered, key=lambda one: one["later_said"] or "")}
+
+    def row_of(self, event_id: str) -> int:
+        """The row of an event; -1 where it is not in the range."""
+        return self._rows.get(event_id, -1)
 
     @cached_property
     def _rows(self) -> dict[str, int]:

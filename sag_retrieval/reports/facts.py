@@ -17,6 +17,7 @@ from sag_retrieval.language.data import patterns
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.wording import Messages
+from sag_retrieval.search.revised import has_revisions
 from sag_retrieval.statements.header_classes import Cell, HeaderClass, row_cells
 from sag_retrieval.statements.scorer import judged, quotable
 from sag_retrieval.topics.naming import names_something
@@ -58,6 +59,8 @@ class Pile:
     """Ids of documents without any event."""
     unread: Sequence[tuple[str, str]] = ()
     """Files skipped with an error, and the error."""
+    revised: Sequence[Mapping[str, str]] = ()
+    """Rows of the table `revisions`."""
 
 
 def pile_of(index: Index, home: Path) -> Pile:
@@ -74,6 +77,7 @@ def pile_of(index: Index, home: Path) -> Pile:
         dates={document: min(dates, key=lambda date: (-dates[date], date)) for document, dates in own.items()},
         silent=[each for each in documents if each not in spoken],
         unread=skipped_files(home),
+        revised=index.rows["revisions"].to_pylist() if has_revisions(index) else (),
     )
 
 

@@ -47,6 +47,7 @@ _DATED: Final = 0.5
 """Share of documents with a date from which on the newest of them tells how old the pile is."""
 _TABLES, _ROWS = 6, 4
 _UNREAD: Final = 12
+_REVISED: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -696,10 +697,43 @@ def _listed(context: ReportContext, row: int, above: str) -> ListedEvent:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisedValue:
+    """A value that a later statement revised, or on which two documents disagree: how, both values, both statements."""
+
+    kind: str
+    values: str
+    later: Statement
+    earlier: Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisedValues:
+    """The last revisions, and how many there are beside them."""
+
+    rows: tuple[RevisedValue, ...]
+    left: int
+
+
+def build_revised(context: ReportContext) -> RevisedValues | None:
+    """Values old and new with both sources, what was said last first; None where nothing in the range was revised."""
+    t, found = context.messages, list[RevisedValue]()
+    for one in sorted(context.pile.revised, key=lambda one: one["later_said"] or "", reverse=True):
+        ends = [context.row_of(one[f"{end}_event_id"]) for end in ("later", "earlier")]
+        if min(ends) < 0:
+            continue
+        later, earlier = (context.statement(row, t.heading_revised) for row in ends)
+        joint = " / " if one["kind"] == "contradicts" else " → "
+        values = joint.join(filter(None, (one["earlier_value"], one["later_value"]))) or one["attribute"]
+        found.append(RevisedValue(kind=t[f"status_{one['kind']}"], values=values, later=later, earlier=earlier))
+    return RevisedValues(rows=tuple(found[:_REVISED]), left=max(0, len(found) - _REVISED)) if found else None
+
+
 SECTIONS: Final[Sequence[ReportSection]] = (
     ReportSection(name="header", build=build_header, is_top=True),
     ReportSection(name="findings", build=build_findings),
     ReportSection(name="changes", build=build_changes),
+    ReportSection(name="revised", build=build_revised),
     ReportSection(name="rows", build=build_rows),
     ReportSection(name="topics", build=build_topics_section),
     ReportSection(name="dates", build=build_dates),

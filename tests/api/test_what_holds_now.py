@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
-from sag_retrieval.core.errors import FilterError, QueryError
+from sag_retrieval.core.errors import FilterError, QueryError, SagError
 from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
@@ -109,3 +109,40 @@ def test_changes_are_listed_by_day_and_by_release(release):
     ]
     assert "31 % → 27 %" in printed
     assert release.changes(release.release_id) == {"revised": [], "new": [], "withdrawn": []}
+
+
+def test_people_confirm_and_refuse_revisions_for_good(home, source):
+    bare_ingest([source(FILES)])
+    run = CliRunner().invoke
+    rows = {
+        row["later_value"]: row["revision_id"] for row in json.loads(run(main, ["changes", "--json"]).output)["revised"]
+    }
+
+    assert json.loads(run(main, ["changes", "refuse", rows["27 %"], "--json"]).output)["verb"] == "refuse"
+    confirmed = json.loads(run(main, ["changes", "confirm", rows["2025年9月19日"], "--json"]).output)
+    assert "调整为" in confirmed["later"]
+    source({"slide.md": SLIDE + "\nThe canteen closes at 3 pm.\n"})
+    for _ in range(2):
+        bare_ingest(["inbox"])
+        after = json.loads(run(main, ["changes", "--json"]).output)["revised"]
+        assert {row["later_value"]: row["decided"] for row in after if row["kind"] != "contradicts"} == {
+            "2025年9月19日": "confirmed"
+        }
+    assert run(main, ["changes", "confirm", rows["27 %"]]).exit_code == 0
+    bare_ingest(["inbox"])
+    assert "27 %" in {row["later_value"] for row in json.loads(run(main, ["changes", "--json"]).output)["revised"]}
+    assert "sag changes" in run(main, ["changes", "refuse", "v0"]).output
+    (home / "revisions.csv").write_text("perhaps,v1\n")
+    with pytest.raises(SagError, match="line 1"):
+        bare_ingest(["inbox"])
+
+
+def test_a_report_lists_what_changed_and_marks_every_superseded_value(release):
+    page = release.report().markdown.read_text(encoding="utf-8")
+
+    section = page.partition("## Values that changed")[2].partition("\n## ")[0]
+    assert "31 % → 27 %" in section
+    assert "6 euros / 7 euros" in section or "7 euros / 6 euros" in section
+    old = [line for line in page.splitlines() if "Orin Pumps is 31 %" in line and not line.startswith("[^")]
+    assert old
+    assert all("(later: 27 %" in line.replace("\\", "") for line in old)

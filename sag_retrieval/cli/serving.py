@@ -60,7 +60,7 @@ def serve(  # noqa: PLR0913  one argument an option
     known = [*LOOPBACK, *map(str.lower, hosts)] if hosts or keys is None else []
     app = build_app(Service(CurrentRelease(), keys, heavy=heavy), known)
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]  # the same protocol with types of its own
+        app,
         log_level="warning",
         limit_concurrency=_CONNECTIONS,
         server_header=False,

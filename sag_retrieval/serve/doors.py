@@ -3,6 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.api import Release
-from sag_retrieval.ask.answer import Answer
 from sag_retrieval.ask.options import Mode
 from sag_retrieval.ask.session import Progress
 from sag_retrieval.core.errors import QueryError, SagError, SettingsError, shown
@@ -31,13 +31,18 @@ T = TypeVar("T")
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    """A part of an answer; read from a record of the library by the names of its fields."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+def _asked_like(*examples: dict[str, Any]) -> ConfigDict:
+    """A request with examples; an unknown field is an error, so that a misspelt restriction is not left out."""
+    return ConfigDict(frozen=True, extra="forbid", json_schema_extra={"examples": list(examples)})
 
 
 class _Request(BaseModel):
-    """What is asked; an unknown field is an error, so that a misspelt restriction is not left out."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = _asked_like()
 
 
 Where = Annotated[
@@ -69,6 +74,11 @@ class Restricted(_Request):
 class SearchRequest(Restricted):
     """A search."""
 
+    model_config = _asked_like(
+        {"query": "Who made the O-ring?", "top_k": 5},
+        {"query": "price", "where": {"language": "en", "key.money__gte": 1_000_000}},
+    )
+
     query: str
     keys: Annotated[list[str], Field(description="names that the answer is about")] = []
     top_k: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10
@@ -95,6 +105,17 @@ class Message(BaseModel):
 class AskRequest(Restricted):
     """A question, or a conversation whose last turn is one."""
 
+    model_config = _asked_like(
+        {"query": "Which company made the part that caused the sensors to leak?"},
+        {
+            "messages": [
+                {"role": "user", "content": "Who made the O-ring of the Kestrel 7?"},
+                {"role": "assistant", "content": "Marlow Seals."},
+                {"role": "user", "content": "Where is its factory?"},
+            ]
+        },
+    )
+
     query: str | None = None
     messages: list[Message] | None = None
     mode: Mode = "fast"
@@ -108,14 +129,23 @@ class AskRequest(Restricted):
         return self.mode != "fast"
 
 
-class DocumentRequest(_Request):
-    """A document, or its text around the characters `start` to before `end`."""
+class NothingAsked(_Request):
+    """A question without a choice."""
 
-    document_id: str
+
+class DocumentSpan(_Request):
+    """Characters `start` to before `end`, and how many around them."""
+
     start: Annotated[int, Field(ge=0)] = 0
     end: Annotated[int | None, Field(ge=0)] = None
     around: Annotated[int, Field(ge=0, le=MOST_CHARACTERS, description="characters shown before and after")] = 1_000
     max_characters: Characters = MOST_CHARACTERS
+
+
+class DocumentRequest(DocumentSpan):
+    """A document, or its text around a span."""
+
+    document_id: str
 
 
 class ChangesRequest(_Request):
@@ -128,6 +158,8 @@ class ChangesRequest(_Request):
 class SqlRequest(_Request):
     """One SELECT."""
 
+    model_config = _asked_like({"query": "SELECT language, count(*) AS n FROM documents GROUP BY language"})
+
     query: str
     most: Annotated[int, Field(ge=1, le=MOST_ROWS)] = 200
     max_characters: Characters = MOST_CHARACTERS
@@ -135,6 +167,8 @@ class SqlRequest(_Request):
 
 class ReportRequest(Restricted):
     """What a report is about."""
+
+    model_config = _asked_like({"title": "Two years", "period": "2022..2023"})
 
     title: str = ""
     period: Annotated[str, Field(description="2024, 2024-03, 2019..2021-06, `last 7 days`, `this quarter`")] = ""
@@ -150,8 +184,15 @@ class FoundKey(_Record):
     unit: str | None = None
 
 
+class FoundEvent(_Record):
+    """A statement of a passage, and when it was said."""
+
+    content: str
+    said: str | None
+
+
 class FoundRevision(_Record):
-    """What another statement says instead of one of a passage, or beside it."""
+    """What another statement says instead of one of a passage, or beside it: its place and words."""
 
     kind: str
     own_value: str
@@ -160,8 +201,8 @@ class FoundRevision(_Record):
     document_id: str
     title: str
     said: str
-    start: int
-    end: int
+    other_start: int
+    other_end: int
 
 
 class FoundPassage(_Record):
@@ -176,7 +217,7 @@ class FoundPassage(_Record):
     start: int
     end: int
     text: str
-    events: list[str]
+    events: list[FoundEvent]
     keys: list[FoundKey]
     revised_by: Annotated[list[FoundRevision], Field(description="later statements that stand in its place")]
 
@@ -321,9 +362,14 @@ class NotThere(QueryError):  # noqa: N818  reads better where it is caught
 
 
 def search(release: Release, asked: SearchRequest) -> SearchAnswer:
-    """The passages for a query."""
+    """Find the passages that answer a query, best first, each with its document, characters, statements and keys.
+
+    Documents are joined over the names and values that they share, so that a question whose answer lies in several
+    documents needs one search. `where` and `sql` restrict exactly, before ranking. `fits` false: nothing clearly fits.
+    `revised_by` names later statements that correct or replace a passage: prefer those.
+    """
     found = _searched(release, asked)
-    hits, cut = _within([_passage(hit) for hit in found], asked.max_characters, lambda hit: hit.text)
+    hits, cut = _within([FoundPassage.model_validate(hit) for hit in found], asked.max_characters, lambda hit: hit.text)
     return SearchAnswer(
         query=found.query, release=found.release, method=found.method, fits=found.fits, hits=hits, cut=cut
     )
@@ -342,28 +388,13 @@ def _searched(release: Release, asked: SearchRequest, **more: Any) -> SearchResu
     )
 
 
-def _passage(hit: Hit) -> FoundPassage:
-    plain = {name: getattr(hit, name) for name in ("rank", "score", "document_id", "chunk_id", "title", "place")}
-    revised = [{name: getattr(one, name) for name in _REVISION} for one in hit.revised_by]
-    return FoundPassage.model_construct(
-        **plain,
-        start=hit.start,
-        end=hit.end,
-        text=hit.text,
-        events=[event.content for event in hit.events],
-        keys=[FoundKey.model_construct(type=key.type, value=key.value, unit=key.unit) for key in hit.keys],
-        revised_by=[
-            FoundRevision(**one, start=each.other_start, end=each.other_end)
-            for one, each in zip(revised, hit.revised_by, strict=True)
-        ],
-    )
-
-
-_REVISION: Final = ("kind", "own_value", "other_value", "quote", "document_id", "title", "said")
-
-
 def ask(release: Release, asked: AskRequest, on_event: Callable[[Progress], None] = lambda _: None) -> AskAnswer:
-    """The answer to a question; `on_event` is called at each step."""
+    """Answer a question, or the last turn of a conversation, with citations.
+
+    `[1]` in the answer points to a document and its characters. `is_found` false: the documents do not clearly say it,
+    and the closest passages are cited. Mode `fast` quotes, `normal` and `deep` ask the server's model, `global` answers
+    a question about all documents.
+    """
     turns = None if asked.messages is None else [{"role": m.role, "content": m.text} for m in asked.messages]
     found = release.ask(
         asked.query,
@@ -375,34 +406,24 @@ def ask(release: Release, asked: AskRequest, on_event: Callable[[Progress], None
         on_event=on_event,
         **asked.restriction(),
     )
-    return told_answer(found, release.release_id)
-
-
-def told_answer(found: Answer, release_id: str) -> AskAnswer:
-    """An answer as the doors tell it."""
-    names = ("marker", "document_id", "title", "place", "start", "end", "quote")
+    usage = found.usage
     return AskAnswer(
-        release=release_id,
+        release=release.release_id,
         question=found.question,
         answer=found.text,
         is_found=found.is_found,
         mode=found.mode,
-        citations=[CitedPlace(**{name: getattr(each, name) for name in names}) for each in found.citations],
+        citations=[CitedPlace.model_validate(each) for each in found.citations],
         notes=list(found.notes),
         seconds=found.seconds,
-        calls=found.usage.calls,
-        input_tokens=found.usage.input_tokens,
-        output_tokens=found.usage.output_tokens,
+        calls=usage.calls,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
     )
 
 
 def document(release: Release, asked: DocumentRequest) -> DocumentAnswer:
-    """The text of a document, or the part of it around a span.
-
-    Raises:
-        NotThere: If there is none, or none for the one who asks.
-
-    """
+    """Read a document, or its text around the characters of a hit or citation."""
     try:
         found = release.document(asked.document_id[:_LONGEST_ID])
     except QueryError:
@@ -428,14 +449,11 @@ def document(release: Release, asked: DocumentRequest) -> DocumentAnswer:
 
 
 def explain(release: Release, asked: SearchRequest) -> ExplainAnswer:
-    """How the passages for a query were found."""
+    """Say how each passage for a query was found: from which key, over which statement, by which bridge."""
     found = _searched(release, asked, explain=True)
     traced = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
     ways = [_way(hit, traced.get(hit.chunk_id, {})) for hit in found]
-    keys = [
-        WeighedKey(type=k.type, value=k.value, unit=k.unit, weight=k.weight, hop=k.hop, reason=k.reason)
-        for k in found.keys[:_KEYS]
-    ]
+    keys = [WeighedKey.model_validate(key) for key in found.keys[:_KEYS]]
     return ExplainAnswer(
         query=found.query,
         release=found.release,
@@ -458,32 +476,23 @@ def _way(hit: Hit, traced: dict[str, Any]) -> FoundWay:
         title=hit.title,
         why=traced.get("why", ""),
         parts=dict(hit.parts),
-        seed_key=_key(traced.get("seed_key")),
+        seed_key=traced.get("seed_key"),
         event=events.get(traced.get("event_id", ""), ""),
-        key=_key(traced.get("key")),
-        over=_key((traced.get("bridge") or {}).get("over")),
+        key=traced.get("key"),
+        over=(traced.get("bridge") or {}).get("over"),
     )
 
 
-def _key(told: dict[str, Any] | None) -> FoundKey | None:
-    return FoundKey(type=told["type"], value=told["value"], unit=told.get("unit")) if told else None
-
-
 def changes(release: Release, asked: ChangesRequest) -> ChangesAnswer:
-    """What was revised, is new or was withdrawn, the latest first."""
+    """List statements that later ones corrected or replaced; with `since` also new and withdrawn ones."""
     found = {name: list(reversed(rows)) for name, rows in release.changes(asked.since).items()}
     cut = (_left_out(min(len(rows), asked.most), len(rows), name) for name, rows in found.items())
     chosen = {name: [_plain(row) for row in rows[: asked.most]] for name, rows in found.items()}
     return ChangesAnswer(release=release.release_id, cut="; ".join(filter(None, cut)), **chosen)
 
 
-def tables(release: Release) -> TablesAnswer:
-    """The tables of the release, their columns and rows.
-
-    Raises:
-        FilterError: If what may be seen is restricted.
-
-    """
+def tables(release: Release, _: NothingAsked | None = None) -> TablesAnswer:
+    """List the tables and columns that `sql` reads, and how many rows each has."""
     from sag_retrieval.release.schema import QUERYABLE, TABLES  # noqa: PLC0415  needs none of it elsewhere
 
     release.sql("SELECT 1 AS allowed")
@@ -492,7 +501,7 @@ def tables(release: Release) -> TablesAnswer:
 
 
 def sql(release: Release, asked: SqlRequest) -> SqlAnswer:
-    """The rows of a SELECT."""
+    """Count, list or join by one read-only SELECT in DuckDB's dialect: how many, since when, which of all."""
     found = release.sql(asked.query)
     first = [_plain(row) for row in found.to_arrow().slice(0, asked.most).to_pylist()]
     rows, cut = _within(first, asked.max_characters, lambda row: "".join(map(str, row.values())), "rows", len(found))
@@ -500,7 +509,10 @@ def sql(release: Release, asked: SqlRequest) -> SqlAnswer:
 
 
 def report(release: Release, asked: ReportRequest) -> ReportAnswer:
-    """A report, written for this request alone: nothing of it is kept, and no model is asked."""
+    """Write an overview of the documents, or of those that a restriction leaves: topics, each statement cited.
+
+    It is written for this request alone: nothing of it is kept, and no model is asked.
+    """
     with tempfile.TemporaryDirectory(prefix="sag-report-") as folder:
         made = release.report(
             title=asked.title,
@@ -522,8 +534,8 @@ def report(release: Release, asked: ReportRequest) -> ReportAnswer:
     )
 
 
-def status(release: Release) -> StatusAnswer:
-    """What may be seen of the release: counts, languages and key types."""
+def status(release: Release, _: NothingAsked | None = None) -> StatusAnswer:
+    """Say what the release holds: counts, languages and types of keys."""
     index, allowed = release.index, release.allowed
     owner = np.repeat(np.arange(index.arrays.document_count), np.diff(index.arrays.document_chunks))
     documents = np.unique(owner if allowed is None else owner[allowed.chunks])
@@ -579,6 +591,30 @@ def told_error(error: Exception, homes: Iterable[str] = ()) -> tuple[int, str]:
     for home in sorted(filter(None, homes), key=len, reverse=True):
         text = text.replace(home, "SAG_HOME")
     return (422 if isinstance(error, QueryError | SettingsError | ValueError) else 503), text
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What may be asked, what comes back, and whether it may take long; its docstring describes it to models too."""
+
+    ask: Callable[[Release, Any], BaseModel]
+    request: type[BaseModel]
+    answer: type[BaseModel]
+    is_heavy: bool = False
+
+
+DOORS: Final = {
+    "search": Door(search, SearchRequest, SearchAnswer),
+    "ask": Door(ask, AskRequest, AskAnswer),
+    "document": Door(document, DocumentRequest, DocumentAnswer),
+    "explain": Door(explain, SearchRequest, ExplainAnswer),
+    "changes": Door(changes, ChangesRequest, ChangesAnswer),
+    "tables": Door(tables, NothingAsked, TablesAnswer),
+    "sql": Door(sql, SqlRequest, SqlAnswer),
+    "report": Door(report, ReportRequest, ReportAnswer, is_heavy=True),
+    "status": Door(status, NothingAsked, StatusAnswer),
+}
+"""Every door by name: REST has a route and MCP a tool for each."""
 
 
 def _within(

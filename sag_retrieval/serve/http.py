@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from fastapi import Body, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -13,7 +13,6 @@ from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
-from sag_retrieval.api import Release
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.public import __version__
 from sag_retrieval.serve import chat, doors
@@ -22,7 +21,6 @@ from sag_retrieval.serve.agents import build_server
 from sag_retrieval.serve.guard import Guard, error_body
 from sag_retrieval.serve.streaming import Coming, Event, answered, sentences, told_step
 
-AnswerT = TypeVar("AnswerT", bound=BaseModel)
 _PAGE: Final = Path(__file__).parent / "static"
 """Files of the page, served below `/` where there are any."""
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
@@ -31,25 +29,6 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     429: {"description": "the rate of the key is used up"},
     503: {"description": "no release yet, or too many long questions"},
 }
-_EXAMPLES: Final = {
-    "plain": {"value": {"query": "Who made the O-ring?", "top_k": 5}},
-    "restricted": {"value": {"query": "price", "where": {"language": "en", "key.money__gte": 1_000_000}}},
-}
-_ASKED: Final = {
-    "plain": {"value": {"query": "Which company made the part that caused the sensors to leak?"}},
-    "conversation": {
-        "value": {
-            "messages": [
-                {"role": "user", "content": "Who made the O-ring of the Kestrel 7?"},
-                {"role": "assistant", "content": "Marlow Seals."},
-                {"role": "user", "content": "Where is its factory?"},
-            ],
-            "mode": "normal",
-        }
-    },
-}
-_SELECT: Final = {"plain": {"value": {"query": "SELECT language, count(*) AS n FROM documents GROUP BY language"}}}
-_OVERVIEW: Final = {"plain": {"value": {"title": "Two years", "period": "2022..2023"}}}
 
 
 def build_app(service: Service, hosts: Collection[str] = ()) -> Guard:
@@ -71,7 +50,8 @@ def build_app(service: Service, hosts: Collection[str] = ()) -> Guard:
 
     app = FastAPI(title="sag", version=__version__, docs_url=None, redoc_url=None, lifespan=running)
     _add_errors(app, service)
-    _add_reading(app, service)
+    _add_health(app, service)
+    _add_doors(app, service)
     _add_asking(app, service)
     app.include_router(chat.router(service))
     app.router.routes.extend(of_agents.routes)
@@ -112,18 +92,7 @@ def _add_errors(app: FastAPI, service: Service) -> None:
         return JSONResponse(error_body(status, text), status)
 
 
-def _answering(service: Service) -> Callable[..., Response]:
-    def answer(request: Request, ask: Callable[[Release], BaseModel], *, is_heavy: bool = False) -> Response:
-        with service.use(key_of(request), is_heavy=is_heavy) as release:
-            return Response(ask(release).model_dump_json(), media_type="application/json")
-
-    return answer
-
-
-def _add_reading(app: FastAPI, service: Service) -> None:
-    """What is read: health, status, documents, changes."""
-    answer = _answering(service)
-
+def _add_health(app: FastAPI, service: Service) -> None:
     @app.get("/health", tags=["server"])
     async def health() -> dict[str, str]:
         """Whether the server runs."""
@@ -135,84 +104,57 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         with service.use():
             return {"status": "ready"}
 
-    @app.get("/v1/status", response_model=doors.StatusAnswer, responses=_ERRORS)
-    def status(request: Request) -> Response:
-        """What the release holds: counts, languages, types of keys."""
-        return answer(request, doors.status)
+
+def _add_doors(app: FastAPI, service: Service) -> None:
+    """A route for each door: what is read by GET, what is asked by POST."""
+
+    def answer(request: Request, name: str, asked: BaseModel) -> Response:
+        door = doors.DOORS[name]
+        with service.use(key_of(request), is_heavy=door.is_heavy) as release:
+            return Response(door.ask(release, asked).model_dump_json(), media_type="application/json")
+
+    for name, door in doors.DOORS.items():
+        if name not in {"ask", "document"}:
+            _add_route(app, name, door, answer)
 
     @app.get("/v1/documents/{document_id:path}", response_model=doors.DocumentAnswer, responses=_ERRORS)
-    def documents(
-        request: Request,
-        document_id: str,
-        start: int = 0,
-        end: int | None = None,
-        around: int = 1_000,
-        max_characters: int = doors.MOST_CHARACTERS,
-    ) -> Response:
-        """A document, or its text around the characters `start` to before `end`."""
-        asked = doors.DocumentRequest(
-            document_id=document_id, start=start, end=end, around=around, max_characters=max_characters
-        )
-        return answer(request, lambda release: doors.document(release, asked))
+    def documents(request: Request, document_id: str, span: Annotated[doors.DocumentSpan, Query()]) -> Response:
+        """A document, or its text around a span."""
+        return answer(request, "document", doors.DocumentRequest(document_id=document_id, **span.model_dump()))
 
-    @app.get("/v1/changes", response_model=doors.ChangesAnswer, responses=_ERRORS)
-    def changes(
-        request: Request,
-        since: Annotated[str | None, Query(description="a day, month or year; or the id of another release")] = None,
-        most: int = 100,
-    ) -> Response:
-        """Statements that were revised; with `since` also new and withdrawn ones."""
-        asked = doors.ChangesRequest(since=since, most=most)
-        return answer(request, lambda release: doors.changes(release, asked))
 
-    @app.get("/v1/tables", response_model=doors.TablesAnswer, responses=_ERRORS)
-    def tables(request: Request) -> Response:
-        """The tables and columns that `sql` reads."""
-        return answer(request, doors.tables)
+def _add_route(
+    app: FastAPI, name: str, door: doors.Door, answer: Callable[[Request, str, BaseModel], Response]
+) -> None:
+    is_read = name in {"status", "changes", "tables"}
+
+    def route(request: Request, asked: BaseModel) -> Response:
+        return answer(request, name, asked)
+
+    route.__annotations__["asked"] = Annotated[door.request, Query() if is_read else Body()]
+    told: dict[str, Any] = {"response_model": door.answer, "responses": _ERRORS, "description": door.ask.__doc__}
+    app.add_api_route(f"/v1/{name}", route, methods=["GET" if is_read else "POST"], name=name, **told)
 
 
 def _add_asking(app: FastAPI, service: Service) -> None:
-    """What is asked: search, explain, ask, sql, report."""
-    answer = _answering(service)
-
-    @app.post("/v1/search", response_model=doors.SearchAnswer, responses=_ERRORS)
-    def search(request: Request, asked: Annotated[doors.SearchRequest, Body(openapi_examples=_EXAMPLES)]) -> Response:
-        """Passages for a query, best first."""
-        return answer(request, lambda release: doors.search(release, asked))
-
-    @app.post("/v1/explain", response_model=doors.ExplainAnswer, responses=_ERRORS)
-    def explain(request: Request, asked: Annotated[doors.SearchRequest, Body(openapi_examples=_EXAMPLES)]) -> Response:
-        """How each passage was found: from which key, over which statement."""
-        return answer(request, lambda release: doors.explain(release, asked))
+    """The one route that also streams."""
 
     @app.post("/v1/ask", response_model=doors.AskAnswer, responses=_ERRORS)
     async def ask(
         request: Request,
-        asked: Annotated[doors.AskRequest, Body(openapi_examples=_ASKED)],
+        asked: doors.AskRequest,
         stream: Annotated[  # noqa: FBT002  as in the address
             bool, Query(description="events: step, sentence, citation, done or error")
         ] = False,
     ) -> Response:
         """An answer with citations; with `?stream=true` as server-sent events."""
         coming = answered(service, key_of(request), asked)
-        first = await anext(coming)  # what is wrong with the request is told by its status
+        event = await anext(coming)  # what is wrong with the request is told by its status
         if stream:
-            return StreamingResponse(_events(service, first, coming), media_type="text/event-stream")
-        last = first
-        async for event in coming:
-            last = event
-        assert isinstance(last, doors.AskAnswer)
-        return Response(last.model_dump_json(), media_type="application/json")
-
-    @app.post("/v1/sql", response_model=doors.SqlAnswer, responses=_ERRORS)
-    def sql(request: Request, asked: Annotated[doors.SqlRequest, Body(openapi_examples=_SELECT)]) -> Response:
-        """Rows of one read-only SELECT."""
-        return answer(request, lambda release: doors.sql(release, asked))
-
-    @app.post("/v1/report", response_model=doors.ReportAnswer, responses=_ERRORS)
-    def report(request: Request, asked: Annotated[doors.ReportRequest, Body(openapi_examples=_OVERVIEW)]) -> Response:
-        """An overview as Markdown."""
-        return answer(request, lambda release: doors.report(release, asked), is_heavy=True)
+            return StreamingResponse(_events(service, event, coming), media_type="text/event-stream")
+        while not isinstance(event, doors.AskAnswer):
+            event = await anext(coming)
+        return Response(event.model_dump_json(), media_type="application/json")
 
 
 async def _events(service: Service, first: Event, coming: Coming) -> AsyncIterator[str]:

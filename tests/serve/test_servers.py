@@ -174,10 +174,12 @@ def test_the_other_routes_answer_too(served, release):
 
 
 def test_the_description_has_an_example_of_each_question(served):
-    described = served.get("/openapi.json").json()["paths"]
+    described = served.get("/openapi.json").json()
 
     for path in ("search", "ask", "explain", "sql", "report"):
-        assert described[f"/v1/{path}"]["post"]["requestBody"]["content"]["application/json"]["examples"]
+        body = described["paths"][f"/v1/{path}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert described["components"]["schemas"][body["$ref"].rpartition("/")[2]]["examples"]
+    assert described["paths"]["/v1/search"]["post"]["description"].startswith("Find the passages")
 
 
 def test_tools_describe_themselves_and_only_read(served_home):
@@ -196,6 +198,7 @@ def test_tools_describe_themselves_and_only_read(served_home):
         "tables",
         "sql",
         "report",
+        "status",
     }
     assert all(tool.annotations.read_only_hint and tool.output_schema and len(tool.description) > 40 for tool in tools)
     assert f"{len(DOCUMENTS)} documents" in instructions

@@ -96,7 +96,7 @@ def communities(
         earlier = releases[-1] if releases else None
         found = release_communities(reader, options, chat, earlier, is_carried=is_ingest)
         if not _is_shown(reader.folder):
-            from sag_pipeline.publish.community_table import show_communities  # noqa: PLC0415  loads Lance
+            from sag_pipeline.publish.open_tables import show_communities  # noqa: PLC0415  loads Lance
 
             show_communities(reader.folder, reader.index.embedder)
         release_id = reader.manifest.release_id

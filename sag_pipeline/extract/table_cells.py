@@ -13,7 +13,7 @@ from sag_retrieval.language.quantities import quantities
 _SAYS = patterns("all")
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A filled cell; indices count from 0, below the header and with empty cells."""
 
     table_index: int
@@ -28,7 +28,7 @@ class Cell(NamedTuple):
     end: int
 
 
-def table_cells(text: str, language: str = "en") -> Iterator[Cell]:
+def table_cells(text: str, language: str = "en") -> Iterator[TableCell]:
     r"""The filled cells below the headers of the Markdown tables of a text, in order.
 
     Examples:
@@ -52,7 +52,7 @@ def table_cells(text: str, language: str = "en") -> Iterator[Cell]:
                     value = amount.low if amount and amount.low == amount.high else None
                     unit = amount.unit or None if amount else None
                     said = cell.replace("\\|", "|")
-                    yield Cell(index, number - first, place, name, said, value, unit, row.start, row.end)
+                    yield TableCell(index, number - first, place, name, said, value, unit, row.start, row.end)
 
 
 def _tables(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:

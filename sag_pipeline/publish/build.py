@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.extract.revisions import REVISIONS_VERSION
-from sag_pipeline.extract.table_cells import table_cells
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
@@ -180,6 +179,8 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
 
 def _cells(documents: pa.Table) -> pa.Table:
     """The cells of the tables of documents."""
+    from sag_pipeline.extract.table_cells import table_cells  # noqa: PLC0415  loads the rules of extraction
+
     found: dict[str, list[Any]] = {name: [] for name in TABLES["tables"].names}
     given = documents.select(["document_id", "text", "language"]).filter(pc.match_substring(documents["text"], "|"))
     for row in given.to_pylist():

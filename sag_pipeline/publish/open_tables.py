@@ -4,29 +4,37 @@ The views show what `release.sql` reads: rows that a later layer hides are left 
 Their paths are relative to the release, so that it can be moved.
 """
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+from uuid import uuid4
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from scipy.sparse import csr_array
 
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import FEW, MOST, PERIOD
-from sag_retrieval.clusters.storage import COMMUNITY_SCHEMAS
+from sag_retrieval.clusters.storage import COMMUNITIES, COMMUNITY_SCHEMAS
+from sag_retrieval.core import durable
 from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import GraphParts
-from sag_retrieval.release.folders import link
+from sag_retrieval.release.folders import DRAFT, delete, link
 from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.layers import Joined
 from sag_retrieval.release.mapped_arrays import CsrLists, arrow_numbers
-from sag_retrieval.release.schema import DATABASE, OF_ALL, OPEN_TABLES, TABLES, VIEWS
-from sag_retrieval.release.table import no_rows
+from sag_retrieval.release.projection import projected
+from sag_retrieval.release.schema import DATABASE, LANCE, OF_ALL, OPEN_TABLES, TABLES, VIEWS
+from sag_retrieval.release.table import no_rows, read_parquet
 from sag_retrieval.release.tables import RowFiles
+from sag_retrieval.release.vectors import VECTOR, open_database
 
 _LEVEL: Final = 1
 """Of zstd: a third of the bytes of snappy's in the same time."""
@@ -243,3 +251,30 @@ def write_copy(path: Path, tables: Mapping[str, pa.Table]) -> None:
     with duckdb.connect(str(path), config={"memory_limit": "1GB"}) as database:
         for name, rows in tables.items():
             database.from_arrow(rows).create(name)
+
+
+def show_communities(release: Path, embedder: Embedder) -> None:
+    """Write the communities of a release to its Lance tables, the finest of two events and more with a vector.
+
+    They are made after the release, and again: the table is no file that its manifest names.
+    """
+    from sag_retrieval.topics.stored import categories_in, read_category_vectors  # noqa: PLC0415  graph libraries
+
+    rows = read_parquet(release / COMMUNITIES / f"{COMMUNITIES}.parquet")
+    kept, categories = read_category_vectors(release / COMMUNITIES, embedder), categories_in(rows)
+    if kept is None:
+        kept = np.zeros((0, embedder.dimension), np.float32)
+    matrix = projected(kept) if isinstance(kept, csr_array) else np.asarray(kept, np.float32)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+    at = pc.index_in(rows["community_id"], categories["community_id"].combine_chunks()).combine_chunks()
+    shown = rows.drop(["sentences"]).append_column(VECTOR, vectors.take(at))
+    file, draft = f"{COMMUNITIES}.lance", release / f"{DRAFT}{uuid4().hex}"
+    try:
+        open_database(draft).create_table(COMMUNITIES, shown, on_bad_vectors="null")
+        durable.sync_all(sorted(draft.rglob("*"), reverse=True))
+        if (release / LANCE / file).exists():
+            delete(release / LANCE / file)
+        durable.make_folder(release / LANCE)
+        durable.rename(draft / file, release / LANCE / file)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -23,7 +23,9 @@ from sag_pipeline.runs.status import age_hours, growth_of, mean_growth, sizes_of
 from sag_retrieval.clusters.options import ClusterMethod, ClusterOptions
 from sag_retrieval.core.errors import SettingsError, StoreError, nearest
 from sag_retrieval.core.options import build_options, options_of
+from sag_retrieval.release.folders import MADE
 from sag_retrieval.release.releases import Releases
+from sag_retrieval.release.schema import LANCE
 from sag_retrieval.reports.options import ReportOptions
 
 _SHOWN = 10
@@ -83,7 +85,6 @@ def communities(
     if not sag.run_options().communities:
         none = check_result(communities_are_dense({}, 0))
         return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0}, check_results=[none])
-    from sag_pipeline.publish.community_table import show_communities  # noqa: PLC0415
     from sag_retrieval.models.open import open_chat, open_embedder  # noqa: PLC0415
     from sag_retrieval.release.reader import open_reader  # noqa: PLC0415
     from sag_retrieval.topics.stored import release_communities  # noqa: PLC0415  graph libraries
@@ -94,7 +95,10 @@ def communities(
         chat = None if config.by_rules or is_ingest else open_chat(settings)
         earlier = releases[-1] if releases else None
         found = release_communities(reader, options, chat, earlier, is_carried=is_ingest)
-        show_communities(reader.folder, reader.index.embedder)
+        if not _is_shown(reader.folder):
+            from sag_pipeline.publish.open_tables import show_communities  # noqa: PLC0415  loads Lance
+
+            show_communities(reader.folder, reader.index.embedder)
         release_id = reader.manifest.release_id
     finest = found.at(0)
     largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]
@@ -113,6 +117,14 @@ def communities(
         data_version=dg.DataVersion(_version(reader.manifest.content_hash, options)),
         check_results=[check_result(communities_are_dense(quality, len(finest)))],
     )
+
+
+def _is_shown(release: Path) -> bool:
+    """Whether the Lance table of communities was written after the communities that lie beside the release."""
+    from sag_retrieval.clusters.storage import COMMUNITIES  # noqa: PLC0415  loads Parquet
+
+    shown, made = release / LANCE / f"{COMMUNITIES}.lance", release / COMMUNITIES / MADE
+    return shown.is_dir() and made.is_file() and shown.stat().st_mtime >= made.stat().st_mtime
 
 
 def _version(content: str, options: ClusterOptions) -> str:

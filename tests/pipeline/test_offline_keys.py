@@ -97,6 +97,7 @@ def test_a_heading_that_the_text_speaks_of_is_a_topic():
         ("海澜潮汐能源有限公司（以下简称“海澜”）成立于2014年。", "海澜", "海澜潮汐能源有限公司"),
         ("沈若溪（Shen Ruoxi）到场。", "Shen Ruoxi", "沈若溪"),
         ("The North Atlantic Treaty Organization (NATO) met in Paris.", "NATO", "North Atlantic Treaty Organization"),
+        ("晨光电器有限公司改名晨曦电器有限公司。", "晨曦电器有限公司", "晨光电器有限公司"),
         ("Anna Berg, now Anna Holt, leads the office.", "Anna Holt", "Anna Berg"),
         ("The young firm Blue Tide (also known as Tidewave) grew.", "Tidewave", "Blue Tide"),
         ("公司在官网上写作302.AI（又称“302ai”、“ai302”）。", "ai302", "302.AI"),

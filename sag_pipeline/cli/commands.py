@@ -35,9 +35,10 @@ def register(main: click.Group) -> None:
         main.add_command(command)
     main.add_command(import_command, "import")
     main.add_command(export_command, "export")
-    revised = main.commands["changes"]
-    for command in (confirm, refuse) if isinstance(revised, click.Group) else ():
-        revised.add_command(command)
+    changes = main.commands["changes"]
+    if isinstance(changes, click.Group):
+        changes.add_command(confirm)
+        changes.add_command(refuse)
     OPERATIONS["ingest"] = "sag_pipeline.options:RunOptions"
     MORE_SETTINGS.append(_instance_row)
 

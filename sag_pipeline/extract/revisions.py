@@ -314,7 +314,8 @@ def _compare(one: Claim, other: Claim, weigh: Mapping[str, float]) -> Revision |
     if not _is_of_one_thing(earlier, later, likeness, is_ordered=ordered is not None):
         return None
     values = _changed(earlier, later, likeness)
-    is_apart = values is None or not _is_one_subject(earlier, later, values) or _is_contrast(one, other)
+    is_one = values is not None and _is_one_subject(earlier, later, values, is_ordered=is_sure)
+    is_apart = not is_one or _is_contrast(one, other)
     if values is None or is_apart or (not is_sure and _is_series(earlier, later)):
         return None
     made = _made(earlier, later, values, likeness, is_ordered=is_sure)
@@ -534,9 +535,10 @@ def _is_slot(words: Sequence[str], start: int, end: int) -> bool:
     return before.lower() in STOP_WORDS or (opens and behind in _ENDS_FIELD) or (is_named and start > 0)
 
 
-def _is_one_subject(earlier: Claim, later: Claim, values: tuple[Stated, Stated]) -> bool:
+def _is_one_subject(earlier: Claim, later: Claim, values: tuple[Stated, Stated], *, is_ordered: bool) -> bool:
     """Whether neither names nor titles tell the two apart; who corrects may name where the other stood."""
-    if earlier.about and later.about and not (earlier.about & later.about or earlier.names.keys() & later.names.keys()):
+    shared = earlier.about & later.about or (is_ordered and earlier.names.keys() & later.names.keys())
+    if earlier.about and later.about and not shared:
         return False
     own = {fold(each.text) for each in values}
     gone, new = (

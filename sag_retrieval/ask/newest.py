@@ -101,12 +101,27 @@ def others_said(
             other.document_id != hit.document_id and bool(theirs) and not own & theirs and bool(day) == bool(said)
         )
         is_equal = s.is_of_kind and s.focus >= _EQUAL * best.focus and s.coverage >= _EQUAL * best.coverage
-        if bool(day) != bool(said) or not (is_other and is_equal) or _is_weak(s, hits, is_past=True) or s.text in told:
+        is_told = day == said or (part.kind != "statement" and bool(day and said))  # what somebody likes may be much
+        if not (is_told and is_other and is_equal) or _is_weak(s, hits, is_past=True) or s.text in told:
             continue
         told[s.text] = HitRevision(
-            *("updates" if day != said else "contradicts", "", "", "", hit.start + best.start, hit.start + best.end),
-            *(day, "", other.document_id, other.chunk_id, other.title, s.text, other.start + s.start),
-            *(other.start + s.end, "", 0.0, said),
+            kind="updates" if day != said else "contradicts",
+            own_value="",
+            other_value="",
+            event_id="",
+            start=hit.start + best.start,
+            end=hit.start + best.end,
+            said=day,
+            other_event_id="",
+            document_id=other.document_id,
+            chunk_id=other.chunk_id,
+            title=other.title,
+            quote=s.text,
+            other_start=other.start + s.start,
+            other_end=other.start + s.end,
+            evidence="",
+            confidence=0.0,
+            own_said=said,
         )
     return [(hit.document_id, one) for one in told.values()]
 

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
 from time import perf_counter
@@ -50,32 +52,20 @@ class Client:
         return answer.status, json.loads(told).get("release", "") if answer.status == 200 else "", took
 
 
-def at_once(port: int, questions: list[str], clients: int, go_on: threading.Event, most: int) -> list:
-    """What many clients at once were told, until `go_on` is cleared or there were so many requests."""
+def at_once(port: int, questions: list[str], clients: int, is_done: Callable[[list], bool]) -> list:
+    """What many clients at once got until it is done."""
     told: list[tuple[int, str, float]] = []
 
     def ask(seed: int) -> None:
-        client, own = Client(port), questions[:]
-        random.Random(seed).shuffle(own)
-        for question in cycle(own):
-            if not go_on.is_set() or len(told) >= most:
+        client = Client(port)
+        for question in cycle(random.Random(seed).sample(questions, len(questions))):
+            if is_done(told):
                 return
             told.append(client.search(question))
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(ask, range(clients)))
     return told
-
-
-def timed(port: int, questions: list[str], clients: int, seconds: float) -> list:
-    """The same for some seconds."""
-    go_on = threading.Event()
-    go_on.set()
-    threading.Timer(seconds, go_on.clear).start()
-    return at_once(port, questions, clients, go_on, 10**9)
 
 
 def milliseconds(seconds: list[float]) -> str:
@@ -117,23 +107,23 @@ def measure(chosen, port, server, questions, lines, source, environment) -> None
             served.append(client.search(question)[2])
     more = statistics.median(there - here for here, there in zip(direct, served, strict=True))
     print(f"one client: {milliseconds(served)}; Release.search {milliseconds(direct)}; overhead {1000 * more:.1f} ms")
-    told = timed(port, questions, chosen.clients, chosen.seconds)
+    end = perf_counter() + chosen.seconds
+    told = at_once(port, questions, chosen.clients, lambda _: perf_counter() > end)
     wrong = sum(status != 200 for status, _, _ in told)
     each = milliseconds([took for _, _, took in told])
     print(f"{chosen.clients} clients: {len(told) / chosen.seconds:.0f} requests/s, {each}, {wrong} errors")
-    before, go_on = server.memory_info().rss, threading.Event()
-    go_on.set()
-    at_once(port, questions, 8, go_on, chosen.requests)
+    before = server.memory_info().rss
+    at_once(port, questions, 8, lambda told: len(told) >= chosen.requests)
     after = server.memory_info().rss
     print(f"{chosen.requests:,} requests: {before / 1e6:.0f} MB, then {after / 1e6:.0f} MB ({after / before - 1:+.1%})")
-    made: list[tuple[int, str, float]] = []
-    asking = threading.Thread(target=lambda: made.extend(at_once(port, questions, 4, go_on, 10**9)))
-    asking.start()
-    for number in range(chosen.releases):
-        write_source([*lines, {"id": f"new-{number}", "text": f"Lumen Optics sold {number + 2} buoys."}], source)
-        subprocess.run([*SAG, "ingest", str(source)], env=environment, check=True, capture_output=True)
-    go_on.clear()
-    asking.join()
+    published = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(at_once, port, questions, 4, lambda _: published.is_set())
+        for number in range(chosen.releases):
+            write_source([*lines, {"id": f"new-{number}", "text": f"Lumen Optics sold {number + 2} buoys."}], source)
+            subprocess.run([*SAG, "ingest", str(source)], env=environment, check=True, capture_output=True)
+        published.set()
+    made = asking.result()
     wrong, seen = sum(status != 200 for status, _, _ in made), {name for _, name, _ in made}
     print(f"{chosen.releases} releases published: {len(made):,} requests, {wrong} errors, {len(seen)} releases seen")
 

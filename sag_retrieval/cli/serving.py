@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; any other needs --keys.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8321, show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="0: any.")
 @click.option("--keys", "keys_file", type=click.Path(path_type=Path, dir_okay=False), help="YAML file of API keys.")
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME", help="A host name to answer for; may be repeated."
@@ -75,7 +75,7 @@ def serve(  # noqa: PLR0913  one argument an option
 
 
 _CONNECTIONS: Final = 512
-"""Connections at the same time; more are told to come again."""
+"""Connections at the same time; more get 503."""
 _GRACE: Final = 10
 """Seconds that answers under way have when the server is stopped."""
 

@@ -18,7 +18,7 @@ from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.releases import Releases
 
 
-class Key(BaseModel):
+class AccessKey(BaseModel):
     """Someone who may ask: a name, the hash of a key, what part of the release is seen, and a rate."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,10 +45,10 @@ def drawn_key() -> str:
     return f"sag-{secrets.token_urlsafe(24)}"
 
 
-class Keys:
+class AccessKeys:
     """The keys of a file, and what each has left of its rate; safe to share between threads."""
 
-    def __init__(self, keys: list[Key]) -> None:
+    def __init__(self, keys: list[AccessKey]) -> None:
         """Hold the keys.
 
         Raises:
@@ -61,11 +61,11 @@ class Keys:
         self._left = {key.name: (key.rate, 0.0) for key in keys}
         self._lock = threading.Lock()
 
-    def named_by(self, token: str) -> Key | None:
+    def named_by(self, token: str) -> AccessKey | None:
         """The key of a token; None for none. Finding a hash tells nothing of a key that is as long."""
         return self._by_hash.get(hash_of(token)) if token else None
 
-    def wait(self, key: Key, now: float | None = None) -> float:
+    def wait(self, key: AccessKey, now: float | None = None) -> float:
         """Count a request; the seconds to wait where the rate is used up, else 0."""
         if not key.rate:
             return 0.0
@@ -79,7 +79,7 @@ class Keys:
         return 0.0
 
 
-def read_keys(path: Path) -> Keys:
+def read_keys(path: Path) -> AccessKeys:
     """The keys of a YAML file: `keys:`, a list of name, hash, and if wanted where, sql and rate.
 
     Raises:
@@ -89,7 +89,7 @@ def read_keys(path: Path) -> Keys:
     try:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
         given = read["keys"] if isinstance(read, Mapping) else read
-        return Keys([Key(**each) for each in given])
+        return AccessKeys([AccessKey(**each) for each in given])
     except (OSError, UnicodeError, yaml.YAMLError, TypeError, KeyError) as error:
         raise SettingsError(
             f"{path} holds no keys ({type(error).__name__}); `sag serve --new-key NAME` shows one"
@@ -122,7 +122,7 @@ class CurrentRelease:
         self._looked = -_LOOK
 
     @contextmanager
-    def open(self, key: Key | None = None) -> Iterator[Release]:
+    def open(self, key: AccessKey | None = None) -> Iterator[Release]:
         """The release as a key sees it, kept open for as long as it is used.
 
         Raises:
@@ -195,7 +195,7 @@ class CurrentRelease:
             held.release.close()
 
     @staticmethod
-    def _as_seen(held: _Held, key: Key | None) -> Release:
+    def _as_seen(held: _Held, key: AccessKey | None) -> Release:
         if key is None or not key.is_restricted:
             return held.release
         if key.name not in held.seen:
@@ -213,7 +213,7 @@ class Busy(SagError):  # noqa: N818  reads better where it is caught
 class Service:
     """What the doors share: the release, who may ask, and how many long questions are answered at the same time."""
 
-    def __init__(self, current: CurrentRelease, keys: Keys | None = None, *, heavy: int = 4) -> None:
+    def __init__(self, current: CurrentRelease, keys: AccessKeys | None = None, *, heavy: int = 4) -> None:
         """Hold the home's release and the keys; without keys everyone who reaches the server sees everything.
 
         Args:
@@ -229,7 +229,7 @@ class Service:
         self.homes = {str(each) for each in (home, home.absolute(), home.resolve(), home.expanduser())} - {".", "/"}
 
     @contextmanager
-    def use(self, key: Key | None = None, *, is_heavy: bool = False) -> Iterator[Release]:
+    def use(self, key: AccessKey | None = None, *, is_heavy: bool = False) -> Iterator[Release]:
         """The release as a key sees it, for one request.
 
         Raises:

@@ -14,7 +14,7 @@ from sag_retrieval.api import Release
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.public import __version__
 from sag_retrieval.serve import doors
-from sag_retrieval.serve.access import Key, Service
+from sag_retrieval.serve.access import AccessKey, Service
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ def _instructions(service: Service) -> str:
 
 
 async def _call(service: Service, context: Context, ask: Callable[[Release], T], *, is_heavy: bool = False) -> T:
-    """What a door answers, in a thread; errors in the words of the doors."""
+    """What a call of the release gives, in a thread; errors in the words of the other doors."""
 
     def run() -> T:
         with service.use(_key_of(context), is_heavy=is_heavy) as release:
@@ -65,11 +65,11 @@ async def _call(service: Service, context: Context, ask: Callable[[Release], T],
         raise ToolError(doors.told_error(error, service.homes)[1]) from None
 
 
-def _key_of(context: Context) -> Key | None:
+def _key_of(context: Context) -> AccessKey | None:
     """The key that came with the request over HTTP; None on standard input."""
     request = context.request_context.request
     found = request.scope.get("state", {}).get("sag_key") if request is not None else None
-    return found if isinstance(found, Key) else None
+    return found if isinstance(found, AccessKey) else None
 
 
 def _tool(service: Service, name: str, door: doors.Door) -> Callable[..., Any]:

@@ -19,9 +19,9 @@ from sag_retrieval.ask.options import Mode
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.language.words import is_cjk
 from sag_retrieval.serve import doors
-from sag_retrieval.serve.access import Key, Service
+from sag_retrieval.serve.access import AccessKey, Service
 from sag_retrieval.serve.guard import error_body
-from sag_retrieval.serve.streaming import Coming, Event, answered, sentences, told_step
+from sag_retrieval.serve.streaming import AnswerEvent, Coming, answered, sentences, told_step
 
 MODELS: Final[dict[str, Mode]] = {f"sag-{mode}": mode for mode in get_args(Mode)}
 """Model → mode of asking."""
@@ -42,11 +42,11 @@ class ChatRequest(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     model: str
-    messages: list[doors.Message]
+    messages: list[doors.ChatTurn]
     stream: bool = False
     stream_options: StreamOptions | None = None
-    where: doors.Where = None
-    sql: doors.Sql = None
+    where: doors.WhereField = None
+    sql: doors.SqlField = None
     as_of: str | None = None
 
 
@@ -78,7 +78,7 @@ def router(service: Service) -> APIRouter:
         )
         key = request.scope.get("state", {}).get("sag_key")
         told = _Completion(service, asked, str(request.base_url))
-        coming = answered(service, key if isinstance(key, Key) else None, wanted)
+        coming = answered(service, key if isinstance(key, AccessKey) else None, wanted)
         first = await anext(coming)
         if asked.stream:
             return StreamingResponse(told.chunks(first, coming), media_type="text/event-stream")
@@ -118,12 +118,12 @@ def sources(answer: doors.AskAnswer, base: str) -> str:
 _SOURCES: Final = {"en": "\n\nSources:\n\n", "zh": "\n\n来源：\n\n"}
 
 
-def _without_sources(said: doors.Message) -> doors.Message:
+def _without_sources(said: doors.ChatTurn) -> doors.ChatTurn:
     """A turn without our list of sources, whose titles a next question would else seem to refer to."""
     text = said.text
     for lead in _SOURCES.values():
         text = text.partition(f"{lead}- [")[0] if said.role == "assistant" else text
-    return doors.Message(role=said.role, content=text)
+    return doors.ChatTurn(role=said.role, content=text)
 
 
 def _plain(text: str) -> str:
@@ -151,7 +151,7 @@ class _Completion:
         }
         return {**self._same, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
 
-    async def chunks(self, first: Event, coming: Coming) -> AsyncIterator[str]:
+    async def chunks(self, first: AnswerEvent, coming: Coming) -> AsyncIterator[str]:
         """Steps as reasoning, then the answer sentence by sentence, its sources, and the structured citations."""
         try:
             yield self._chunk({"role": "assistant", "content": ""})

@@ -45,14 +45,14 @@ class _Request(BaseModel):
     model_config = _asked_like()
 
 
-Where = Annotated[
+WhereField = Annotated[
     dict[str, Any] | None,
     Field(
         description='conditions by field, all of which must hold: {"language": "en", "key.person": "Ada", '
         '"key.money__gte": 1000000, "date__gte": "2024-05", "metadata.source": "mail"}'
     ),
 ]
-Sql = Annotated[
+SqlField = Annotated[
     str | None,
     Field(description="one read-only SELECT of event_id, chunk_id or document_id, or a condition over events"),
 ]
@@ -62,8 +62,8 @@ Characters = Annotated[int, Field(ge=100, le=MOST_CHARACTERS, description="most 
 class Restricted(_Request):
     """What restricts what may be found, before ranking."""
 
-    where: Where = None
-    sql: Sql = None
+    where: WhereField = None
+    sql: SqlField = None
     as_of: Annotated[str | None, Field(description="only what had been said by this day, month or year")] = None
 
     def restriction(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class SearchRequest(Restricted):
     """A search."""
 
     model_config = _asked_like(
-        {"query": "Who made the O-ring?", "top_k": 5},
+        {"query": "Who supplies the sensors?", "top_k": 5},
         {"query": "price", "where": {"language": "en", "key.money__gte": 1_000_000}},
     )
 
@@ -88,7 +88,7 @@ class SearchRequest(Restricted):
     max_characters: Characters = MOST_CHARACTERS
 
 
-class Message(BaseModel):
+class ChatTurn(BaseModel):
     """A turn of a conversation; the parts of one that has several are joined, and other fields are left out."""
 
     role: str = "user"
@@ -106,18 +106,18 @@ class AskRequest(Restricted):
     """A question, or a conversation whose last turn is one."""
 
     model_config = _asked_like(
-        {"query": "Which company made the part that caused the sensors to leak?"},
+        {"query": "Who supplies the sensors of the buoy?"},
         {
             "messages": [
-                {"role": "user", "content": "Who made the O-ring of the Kestrel 7?"},
-                {"role": "assistant", "content": "Marlow Seals."},
+                {"role": "user", "content": "Who supplies the sensors?"},
+                {"role": "assistant", "content": "Lumen Optics."},
                 {"role": "user", "content": "Where is its factory?"},
             ]
         },
     )
 
     query: str | None = None
-    messages: list[Message] | None = None
+    messages: list[ChatTurn] | None = None
     mode: Mode = "fast"
     keys: list[str] = []
     method: str = "sag"
@@ -205,7 +205,7 @@ class FoundRevision(_Record):
     other_end: int
 
 
-class FoundPassage(_Record):
+class ServedPassage(_Record):
     """A passage: `text` is characters `start` to before `end` of the document."""
 
     rank: int
@@ -235,7 +235,7 @@ class SearchAnswer(Bounded):
     query: str
     method: str
     fits: bool
-    hits: list[FoundPassage]
+    hits: list[ServedPassage]
 
 
 class CitedPlace(_Record):
@@ -334,7 +334,7 @@ class SqlAnswer(Bounded):
     rows: list[dict[str, Any]]
 
 
-class ReportAnswer(Bounded):
+class OverviewAnswer(Bounded):
     """A report as Markdown."""
 
     headline: str
@@ -354,7 +354,7 @@ class StatusAnswer(Bounded):
 
 
 class NotThere(QueryError):  # noqa: N818  reads better where it is caught
-    """A document is not in the release, or not for the one who asks: both are told in the same words."""
+    """A document is not in the release, or not for the one who asks: both have the same message."""
 
     def __init__(self, document_id: str) -> None:
         """Name the document."""
@@ -369,7 +369,9 @@ def search(release: Release, asked: SearchRequest) -> SearchAnswer:
     `revised_by` names later statements that correct or replace a passage: prefer those.
     """
     found = _searched(release, asked)
-    hits, cut = _within([FoundPassage.model_validate(hit) for hit in found], asked.max_characters, lambda hit: hit.text)
+    hits, cut = _within(
+        [ServedPassage.model_validate(hit) for hit in found], asked.max_characters, lambda hit: hit.text
+    )
     return SearchAnswer(
         query=found.query, release=found.release, method=found.method, fits=found.fits, hits=hits, cut=cut
     )
@@ -508,7 +510,7 @@ def sql(release: Release, asked: SqlRequest) -> SqlAnswer:
     return SqlAnswer(release=release.release_id, columns=list(found.columns), rows=rows, cut=cut)
 
 
-def report(release: Release, asked: ReportRequest) -> ReportAnswer:
+def report(release: Release, asked: ReportRequest) -> OverviewAnswer:
     """Write an overview of the documents, or of those that a restriction leaves: topics, each statement cited.
 
     It is written for this request alone: nothing of it is kept, and no model is asked.
@@ -525,7 +527,7 @@ def report(release: Release, asked: ReportRequest) -> ReportAnswer:
         )
         text = made.markdown.read_text(encoding="utf-8")
     cut = _left_out(min(len(text), asked.max_characters), len(text), "characters")
-    return ReportAnswer(
+    return OverviewAnswer(
         release=release.release_id,
         headline=made.headline,
         markdown=text[: asked.max_characters],
@@ -611,7 +613,7 @@ DOORS: Final = {
     "changes": Door(changes, ChangesRequest, ChangesAnswer),
     "tables": Door(tables, NothingAsked, TablesAnswer),
     "sql": Door(sql, SqlRequest, SqlAnswer),
-    "report": Door(report, ReportRequest, ReportAnswer, is_heavy=True),
+    "report": Door(report, ReportRequest, OverviewAnswer, is_heavy=True),
     "status": Door(status, NothingAsked, StatusAnswer),
 }
 """Every door by name: REST has a route and MCP a tool for each."""

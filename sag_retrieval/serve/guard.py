@@ -1,17 +1,13 @@
 """What a request must pass before it is read: the name of the host, a key, its rate, the size of its body."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import Collection
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sag_retrieval.serve.access import Keys
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from sag_retrieval.serve.access import AccessKeys
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 MOST_BODY: Final = 1_000_000
@@ -24,7 +20,7 @@ class Guard:
     """Refuses what no door should see; hands the key of a request on as `scope["state"]["sag_key"]`."""
 
     def __init__(
-        self, app: App, *, keys: Keys | None, hosts: Collection[str], open_paths: Collection[str] = ()
+        self, app: ASGIApp, *, keys: AccessKeys | None, hosts: Collection[str], open_paths: Collection[str] = ()
     ) -> None:
         """Hold the application behind it.
 
@@ -89,7 +85,7 @@ class _Body:
     def __init__(self, receive: Receive) -> None:
         self._receive, self._size = receive, 0
 
-    async def receive(self) -> MutableMapping[str, Any]:
+    async def receive(self) -> Message:
         message = await self._receive()
         self._size += len(message.get("body", b""))
         if self._size > MOST_BODY:

@@ -10,13 +10,13 @@ from sag_retrieval.serve.passages import Search, metadata_of, opened
 
 
 @component
-class SagRetriever:
+class HaystackRetriever:
     """Passages of a release as Haystack's documents.
 
     A pipeline that is read from YAML needs `allow_deserialization_module("sag_retrieval.*")` first.
 
     Examples:
-        SagRetriever(k=5, where={"language": "en"}).run("Who made the O-ring?")["documents"]
+        HaystackRetriever(k=5, where={"language": "en"}).run("Who made the O-ring?")["documents"]
 
     """
 
@@ -87,7 +87,7 @@ class SagRetriever:
         )
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "SagRetriever":
+    def from_dict(cls, data: dict[str, Any]) -> "HaystackRetriever":
         """The component that a pipeline's YAML names."""
-        made: SagRetriever = default_from_dict(cls, data)
+        made: HaystackRetriever = default_from_dict(cls, data)
         return made

@@ -16,10 +16,10 @@ from starlette.exceptions import HTTPException
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.public import __version__
 from sag_retrieval.serve import chat, doors
-from sag_retrieval.serve.access import Key, Service
+from sag_retrieval.serve.access import AccessKey, Service
 from sag_retrieval.serve.agents import build_server
 from sag_retrieval.serve.guard import Guard, error_body
-from sag_retrieval.serve.streaming import Coming, Event, answered, sentences, told_step
+from sag_retrieval.serve.streaming import AnswerEvent, Coming, answered, sentences, told_step
 
 _PAGE: Final = Path(__file__).parent / "static"
 """Files of the page, served below `/` where there are any."""
@@ -60,10 +60,10 @@ def build_app(service: Service, hosts: Collection[str] = ()) -> Guard:
     return Guard(app, keys=service.keys, hosts=hosts)
 
 
-def key_of(request: Request) -> Key | None:
+def key_of(request: Request) -> AccessKey | None:
     """The key that the guard found."""
     found = request.scope.get("state", {}).get("sag_key")
-    return found if isinstance(found, Key) else None
+    return found if isinstance(found, AccessKey) else None
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:
@@ -149,7 +149,7 @@ def _add_asking(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """An answer with citations; with `?stream=true` as server-sent events."""
         coming = answered(service, key_of(request), asked)
-        event = await anext(coming)  # what is wrong with the request is told by its status
+        event = await anext(coming)  # a wrong request has a status of its own
         if stream:
             return StreamingResponse(_events(service, event, coming), media_type="text/event-stream")
         while not isinstance(event, doors.AskAnswer):
@@ -157,7 +157,7 @@ def _add_asking(app: FastAPI, service: Service) -> None:
         return Response(event.model_dump_json(), media_type="application/json")
 
 
-async def _events(service: Service, first: Event, coming: Coming) -> AsyncIterator[str]:
+async def _events(service: Service, first: AnswerEvent, coming: Coming) -> AsyncIterator[str]:
     """Server-sent events of a question: `step`, then `sentence`, `citation` and `done`; `error` where it ends so."""
     try:
         event = first

@@ -13,11 +13,11 @@ from sag_retrieval.api import Release
 from sag_retrieval.serve.passages import Search, metadata_of, opened
 
 
-class SagRetriever(BaseRetriever):
+class LangChainRetriever(BaseRetriever):
     """Passages of a release as LangChain's documents.
 
     Examples:
-        SagRetriever(k=5, where={"language": "en"}).invoke("Who made the O-ring?")
+        LangChainRetriever(k=5, where={"language": "en"}).invoke("Who made the O-ring?")
 
     Attributes:
         home: Home of the release; None: SAG_HOME.

@@ -17,11 +17,11 @@ from sag_retrieval.search.result import Hit
 from sag_retrieval.serve.passages import Search, metadata_of, opened
 
 
-class SagRetriever(BaseRetriever):
+class LlamaIndexRetriever(BaseRetriever):
     """Passages of a release as LlamaIndex's nodes.
 
     Examples:
-        SagRetriever(k=5, where={"language": "en"}).retrieve("Who made the O-ring?")
+        LlamaIndexRetriever(k=5, where={"language": "en"}).retrieve("Who made the O-ring?")
 
     """
 
@@ -69,11 +69,11 @@ def node_of(hit: Hit, release_id: str) -> TextNode:
     )
 
 
-class SagQueryEngine(BaseQueryEngine):
+class LlamaIndexQueryEngine(BaseQueryEngine):
     """Cited answers of a release: `str(response)` is the answer, `response.source_nodes` the passages behind it.
 
     Examples:
-        SagQueryEngine(mode="normal").query("Who made the O-ring?")
+        LlamaIndexQueryEngine(mode="normal").query("Who made the O-ring?")
 
     """
 

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from sag_retrieval.ask.session import Progress
 from sag_retrieval.serve import doors
-from sag_retrieval.serve.access import Key, Service
+from sag_retrieval.serve.access import AccessKey, Service
 
 _SENTENCE: Final = re.compile(r".*?(?:(?:\s?\[\d+\])+\s*|$)", re.DOTALL)
 """A stretch of an answer that ends with its marks."""
@@ -40,11 +40,11 @@ class _Gone(Exception):  # noqa: N818  nobody listens any more
     """Ends a question at its next step: asking catches errors of models alone."""
 
 
-Event = Progress | doors.AskAnswer
-Coming = AsyncGenerator[Event, None]
+AnswerEvent = Progress | doors.AskAnswer
+Coming = AsyncGenerator[AnswerEvent, None]
 
 
-async def answered(service: Service, key: Key | None, asked: doors.AskRequest) -> Coming:
+async def answered(service: Service, key: AccessKey | None, asked: doors.AskRequest) -> Coming:
     """The steps of a question as they happen, and the answer last.
 
     Closing the iterator, as the server does when its client has gone, ends the work at its next step.

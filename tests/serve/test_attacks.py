@@ -21,18 +21,18 @@ pytest.importorskip("fastapi", reason="serve: fastapi not installed, an extra")
 mcp = pytest.importorskip("mcp", reason="serve: mcp not installed, an extra")
 
 from sag_retrieval.serve import access  # noqa: E402
-from sag_retrieval.serve.access import CurrentRelease, Key, Keys, Service, hash_of, read_keys  # noqa: E402
+from sag_retrieval.serve.access import AccessKey, AccessKeys, CurrentRelease, Service, hash_of, read_keys  # noqa: E402
 from sag_retrieval.serve.guard import LOOPBACK  # noqa: E402
 from sag_retrieval.serve.http import build_app  # noqa: E402
 
 FOREIGN = f"legal/{SECRET}.md"
-KEYS = Keys(
+KEYS = AccessKeys(
     [
-        Key(name="all", hash=hash_of("open")),
-        Key(name="sales", hash=hash_of("sales"), where={"metadata.department": "sales"}),
-        Key(name="notes", hash=hash_of("notes"), sql="document_id LIKE 'notes/%'"),
-        Key(name="slow", hash=hash_of("slow"), rate=2),
-        Key(name="stale", hash=hash_of("stale"), where={"key.no_such_type": "x"}),
+        AccessKey(name="all", hash=hash_of("open")),
+        AccessKey(name="sales", hash=hash_of("sales"), where={"metadata.department": "sales"}),
+        AccessKey(name="notes", hash=hash_of("notes"), sql="document_id LIKE 'notes/%'"),
+        AccessKey(name="slow", hash=hash_of("slow"), rate=2),
+        AccessKey(name="stale", hash=hash_of("stale"), where={"key.no_such_type": "x"}),
     ]
 )
 QUESTIONS = [f"Who is {SECRET} Ltd?", "Who did Lumen Optics sue?", "Heron buoy euros"]
@@ -179,7 +179,7 @@ def test_a_key_has_its_rate(guarded, served_home):
 
 
 def test_a_rate_fills_up_again():
-    keys = Keys([key := Key(name="a", hash=hash_of("a"), rate=60)])
+    keys = AccessKeys([key := AccessKey(name="a", hash=hash_of("a"), rate=60)])
 
     assert [keys.wait(key, now=1_000.0) for _ in range(60)] == [0.0] * 60
     assert keys.wait(key, now=1_000.0) == pytest.approx(1.0)

@@ -37,16 +37,16 @@ def package(name: str):
 
 def test_langchain(release, wanted):
     package("langchain_core")
-    from sag_retrieval.serve.langchain import SagRetriever
+    from sag_retrieval.serve.langchain import LangChainRetriever
 
-    found = SagRetriever(release, k=2, **SEARCH).invoke(QUESTION)
+    found = LangChainRetriever(release, k=2, **SEARCH).invoke(QUESTION)
 
     assert [each.id for each in found] == [hit.chunk_id for hit in wanted]
     assert [each.page_content for each in found] == [hit.text for hit in wanted]
     check_metadata(found[0].metadata, wanted)
-    assert len(SagRetriever(release).invoke(QUESTION, k=1)) == 1
+    assert len(LangChainRetriever(release).invoke(QUESTION, k=1)) == 1
     with pytest.raises(FilterError):
-        SagRetriever(release, sql="DROP TABLE events").invoke(QUESTION)
+        LangChainRetriever(release, sql="DROP TABLE events").invoke(QUESTION)
 
 
 def check_metadata(metadata, wanted) -> None:
@@ -65,9 +65,9 @@ def test_the_standard_suite_of_langchain_passes(served_home, tmp_path):
     suite = tmp_path / "test_suite.py"
     suite.write_text(
         "from langchain_tests.integration_tests import RetrieversIntegrationTests\n"
-        "from sag_retrieval.serve.langchain import SagRetriever\n\n\n"
+        "from sag_retrieval.serve.langchain import LangChainRetriever\n\n\n"
         "class TestSagRetriever(RetrieversIntegrationTests):\n"
-        "    retriever_constructor = SagRetriever\n"
+        "    retriever_constructor = LangChainRetriever\n"
         "    retriever_constructor_params = {'method': 'sag'}\n"
         f"    retriever_query_example = {QUESTION!r}\n"
     )
@@ -89,10 +89,10 @@ def test_the_standard_suite_of_langchain_passes(served_home, tmp_path):
 
 def test_llama_index(release, wanted):
     package("llama_index.core")
-    from sag_retrieval.serve.llama_index import SagQueryEngine, SagRetriever
+    from sag_retrieval.serve.llama_index import LlamaIndexQueryEngine, LlamaIndexRetriever
 
-    found = SagRetriever(release, k=2, **SEARCH).retrieve(QUESTION)
-    answer = SagQueryEngine(release).query(QUESTION)
+    found = LlamaIndexRetriever(release, k=2, **SEARCH).retrieve(QUESTION)
+    answer = LlamaIndexQueryEngine(release).query(QUESTION)
     said = release.ask(QUESTION)
 
     assert [each.node_id for each in found] == [hit.chunk_id for hit in wanted]
@@ -109,9 +109,9 @@ def test_a_query_engine_of_llama_index_answers_from_the_retriever(release):
     from llama_index.core.llms import MockLLM
     from llama_index.core.query_engine import RetrieverQueryEngine
 
-    from sag_retrieval.serve.llama_index import SagRetriever
+    from sag_retrieval.serve.llama_index import LlamaIndexRetriever
 
-    engine = RetrieverQueryEngine.from_args(SagRetriever(release, k=2), llm=MockLLM())
+    engine = RetrieverQueryEngine.from_args(LlamaIndexRetriever(release, k=2), llm=MockLLM())
     found = engine.query(QUESTION)
 
     assert [each.node_id for each in found.source_nodes] == [hit.chunk_id for hit in release.search(QUESTION, top_k=2)]
@@ -123,10 +123,10 @@ def test_haystack(served_home, wanted):
     from haystack import Pipeline
     from haystack.core.serialization_security import allow_deserialization_module
 
-    from sag_retrieval.serve.haystack import SagRetriever
+    from sag_retrieval.serve.haystack import HaystackRetriever
 
     pipeline = Pipeline()
-    pipeline.add_component("retriever", SagRetriever(home=str(served_home), k=2, **SEARCH))
+    pipeline.add_component("retriever", HaystackRetriever(home=str(served_home), k=2, **SEARCH))
     allow_deserialization_module("sag_retrieval.*")
     again = Pipeline.loads(pipeline.dumps())
     found = again.run({"retriever": {"query": QUESTION}})["retriever"]["documents"]
@@ -150,17 +150,17 @@ def test_asking_asynchronously_holds_up_no_other_task(release, served_home, kind
 
     monkeypatch.setattr(type(release), "search", waiting)
     if kind == "langchain_core":
-        from sag_retrieval.serve.langchain import SagRetriever
+        from sag_retrieval.serve.langchain import LangChainRetriever
 
-        asked = SagRetriever(release, k=1).ainvoke(QUESTION)
+        asked = LangChainRetriever(release, k=1).ainvoke(QUESTION)
     elif kind == "haystack":
-        from sag_retrieval.serve.haystack import SagRetriever
+        from sag_retrieval.serve.haystack import HaystackRetriever
 
-        asked = SagRetriever(home=str(served_home), k=1).run_async(QUESTION)
+        asked = HaystackRetriever(home=str(served_home), k=1).run_async(QUESTION)
     else:
-        from sag_retrieval.serve.llama_index import SagRetriever
+        from sag_retrieval.serve.llama_index import LlamaIndexRetriever
 
-        asked = SagRetriever(release, k=1).aretrieve(QUESTION)
+        asked = LlamaIndexRetriever(release, k=1).aretrieve(QUESTION)
 
     async def other() -> None:
         assert await asyncio.to_thread(begun.wait, 20)

@@ -248,7 +248,7 @@ class LanceTables:
             batches: The rows; None: none.
             hidden: Ids of rows to hide.
             release: The release whose rows the table has then.
-            is_new: Write the table anew, of these rows alone.
+            is_new: Write the table again, of these rows alone.
 
         """
         before = None if is_new else self.sealed().get(name)

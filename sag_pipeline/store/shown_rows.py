@@ -33,7 +33,7 @@ from sag_retrieval.release.vectors import VECTOR
 
 _ROWS_A_BLOCK: Final = 16_384
 _LEAST_STAYING: Final = 0.75
-"""A table of which a smaller share stays is written anew: layers of releases are merged at the same share."""
+"""A table of which a smaller share stays is written again: layers of releases are merged at the same share."""
 _Block = tuple[Rows, Vectors]
 
 

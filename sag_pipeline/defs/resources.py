@@ -22,7 +22,7 @@ from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.llm.extract import model_of
 from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener, offer
-from sag_pipeline.runs.estimate import cost_again, documents_again, is_again
+from sag_pipeline.runs.reprocess import cost_again, documents_again, is_again
 from sag_pipeline.sources.folders import is_launched_here
 from sag_pipeline.step_runner import ProgressCallback, RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Ledger

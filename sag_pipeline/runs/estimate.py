@@ -1,28 +1,27 @@
 """Estimate what `sag ingest` would cost now, for `--estimate`."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sag_pipeline.llm.cost_model import Estimate, EstimateOptions, estimate
-from sag_pipeline.llm.prompts import FURTHER
 from sag_pipeline.llm.stored_types import current_index, with_stored_types
-from sag_pipeline.options import DOCUMENT, SOURCE, RunOptions
+from sag_pipeline.options import RunOptions
+from sag_pipeline.runs.reprocess import is_again
 from sag_pipeline.sources.folders import SourceOptions, launched_here, refuse_source
 from sag_pipeline.sources.listing import RawDocument, list_source
-from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.sync.bounded import BoundedReader
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.key_schema import KeySchema
-from sag_retrieval.core.records import Document, batched
+from sag_retrieval.core.records import Document
 from sag_retrieval.core.schema_file import default_schema, home_schema
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Spent
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.open import open_chat
-from sag_retrieval.models.protocols import Prices, Request, Usage
+from sag_retrieval.models.protocols import Prices, Usage
 
 _LEAST_MEASURED = 20
 
@@ -124,67 +123,3 @@ def _row(step: str, usage: Usage, prices: Prices | None) -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "cost": prices.cost(usage) if prices else None,
     }
-
-
-_BATCH: Final = 128
-_TABLE_OF = {asked: table for table, further in FURTHER.items() for asked in further}
-"""Tables whose steps ask further questions under another name."""
-
-
-def documents_again(store: Store, table: str, wanted: Sequence[str]) -> frozenset[str]:
-    """Stored documents that the step of a table does again.
-
-    Args:
-        store: The store.
-        table: The table.
-        wanted: The option `reprocess`, checked.
-
-    Raises:
-        SourceError: If a document or source is not known.
-
-    """
-    if not wanted:
-        return frozenset()
-    stored = {entry.unit: entry.source for entry in store.ledger.entries("step = 'documents' AND kind = 'document'")}
-    if table in wanted:
-        return frozenset(stored)
-    found = {each.removeprefix(DOCUMENT) for each in wanted if each.startswith(DOCUMENT)}
-    if missing := sorted(found - set(stored)):
-        raise SourceError(f"reprocess {DOCUMENT + missing[0]!r}: no such document is stored; `sag status` counts them")
-    listed = SourceList(store)
-    for source in (each.removeprefix(SOURCE) for each in wanted if each.startswith(SOURCE)):
-        names = listed.spellings(listed.known(source))
-        found |= {unit for unit, name in stored.items() if name in names}
-    return frozenset(found)
-
-
-def is_again(store: Store, wanted: Sequence[str]) -> Callable[[Request[Any]], bool]:
-    """Whether a request is about what is done again, so that an answer of an earlier run is not used."""
-    known: dict[str, frozenset[str]] = {}
-
-    def asks_again(request: Request[Any]) -> bool:
-        table = _TABLE_OF.get(request.step, request.step)
-        if table not in known:
-            known[table] = documents_again(store, table, wanted)
-        return request.document_id in known[table]
-
-    return asks_again
-
-
-def cost_again(
-    store: Store, chat: CachedChat, run: RunOptions, language: str, table: str, documents: Collection[str]
-) -> str:
-    """What asking again about stored documents is expected to cost in the step of one table, as a sentence."""
-    from sag_pipeline.llm.cost_model import EstimateOptions, estimate  # noqa: PLC0415  imports every rule
-
-    def stored() -> Iterator[Document]:
-        for batch in batched(sorted(documents), _BATCH):
-            for records in store.read("documents", batch).values():
-                yield from records
-
-    found = estimate(stored(), chat.find, EstimateOptions(run=run, language=language)).usage
-    usage = sum((found[step] for step in (table, *FURTHER.get(table, ())) if step in found), Usage())
-    prices = run.chat.prices
-    money = f", {prices.cost(usage):.4f} in the currency of `prices`" if prices else ""
-    tokens = f"{usage.input_tokens:,} tokens sent and {usage.output_tokens:,} received"
-    return f"asking again is expected to take {usage.calls:,} calls, {tokens}{money}"

@@ -109,8 +109,8 @@ def test_links_between_pages_of_the_site_and_of_the_repository_lead_to_pages():
     assert with_site_links("[a](docs/tutorial.md#x) [b](LICENSE) [c](https://e.org)", "README.md") == (
         "[a](tutorial.md#x) b [c](https://e.org)"
     )
-    assert with_site_links("[a](../SECURITY.md) [b](scaling.md)", "docs/security.md") == (
-        "[a](report-a-fault.md) [b](scaling.md)"
+    assert with_site_links("[a](../SECURITY.md) [b](tutorial.md)", "docs/security.md") == (
+        "[a](report-a-fault.md) [b](tutorial.md)"
     )
-    assert with_site_links("[a](../scaling.md)", "docs/how-to/own-documents.md") == "[a](../scaling.md)"
+    assert with_site_links("[a](../tutorial.md)", "docs/how-to/own-documents.md") == "[a](../tutorial.md)"
     assert [name for name in OUTSIDE if not (ROOT / name).is_file()] == []

@@ -8,6 +8,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.support.browser import browser  # noqa: F401  a fixture
+
 SHARED = Path(__file__).parents[1].parent / "shared"
 
 # A busy machine is no fault of the code: how long an example takes decides nothing.

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.api import Release
@@ -454,7 +456,8 @@ def explain(release: Release, asked: SearchRequest) -> ExplainAnswer:
     """Say how each passage for a query was found: from which key, over which statement, by which bridge."""
     found = _searched(release, asked, explain=True)
     traced = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
-    ways = [_way(hit, traced.get(hit.chunk_id, {})) for hit in found]
+    told = _contents(release, {way.get("event_id", "") for way in traced.values()})
+    ways = [_way(hit, traced.get(hit.chunk_id, {}), told) for hit in found]
     keys = [WeighedKey.model_validate(key) for key in found.keys[:_KEYS]]
     return ExplainAnswer(
         query=found.query,
@@ -470,8 +473,15 @@ def explain(release: Release, asked: SearchRequest) -> ExplainAnswer:
 _KEYS: Final = 30
 
 
-def _way(hit: Hit, traced: dict[str, Any]) -> FoundWay:
-    events = {event.event_id: event.content for event in hit.events}
+def _contents(release: Release, event_ids: set[str]) -> dict[str, str]:
+    """What statements say, wherever they stand; of those that may be seen."""
+    events = release.index.rows["events"].select(["event_id", "content"])
+    events = events if release.allowed is None else events.filter(pa.array(release.allowed.events))
+    rows = events.filter(pc.is_in(events["event_id"], pa.array(sorted(event_ids), pa.string()))).to_pylist()
+    return {row["event_id"]: row["content"] for row in rows}
+
+
+def _way(hit: Hit, traced: dict[str, Any], events: dict[str, str]) -> FoundWay:
     return FoundWay(
         rank=hit.rank,
         document_id=hit.document_id,

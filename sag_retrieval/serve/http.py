@@ -1,28 +1,24 @@
-"""The server: REST, the face of OpenAI's interface, MCP, and the place of the page, on one port."""
+"""The server: REST, the face of OpenAI's interface, MCP and the page, on one port."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 from fastapi import Body, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.public import __version__
-from sag_retrieval.serve import chat, doors
+from sag_retrieval.serve import chat, doors, page
 from sag_retrieval.serve.access import AccessKey, Service
 from sag_retrieval.serve.agents import build_server
 from sag_retrieval.serve.guard import Guard, error_body
 from sag_retrieval.serve.streaming import AnswerEvent, Coming, answered, sentences, told_step
 
-_PAGE: Final = Path(__file__).parent / "static"
-"""Files of the page, served below `/` where there are any."""
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     404: {"description": "not in the release, or not for this key"},
     422: {"description": "refused: the message says what, the bound and what to do"},
@@ -55,9 +51,8 @@ def build_app(service: Service, hosts: Collection[str] = ()) -> Guard:
     _add_asking(app, service)
     app.include_router(chat.router(service))
     app.router.routes.extend(of_agents.routes)
-    if _PAGE.is_dir():
-        app.mount("/", StaticFiles(directory=_PAGE, html=True))
-    return Guard(app, keys=service.keys, hosts=hosts)
+    page.add_to(app, service, key_of)
+    return Guard(app, keys=service.keys, hosts=hosts, open_paths=page.OPEN_PATHS)
 
 
 def key_of(request: Request) -> AccessKey | None:

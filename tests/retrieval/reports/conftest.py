@@ -1,7 +1,6 @@
-"""Chromium for the tests of pages, and reports that are written once for all of them."""
+"""Pages in Chromium, and reports that are written once for all of them."""
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +11,7 @@ from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import Report, write_report
 from sag_retrieval.topics.naming import name_communities
-
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-PATIENCE = 300_000
-"""Milliseconds; the machine may be busy."""
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium without a window."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("needs Chromium: apt-get install chromium fonts-noto-cjk")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=FLAGS, timeout=PATIENCE)
-        yield browser
-        browser.close()
+from tests.support.browser import PATIENCE
 
 
 @pytest.fixture(scope="session")

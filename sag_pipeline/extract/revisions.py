@@ -24,7 +24,7 @@ from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, is_weak, last_day, revising, subject_terms
 from sag_retrieval.language.words import STOP_WORDS, fold, is_cjk
 
-REVISIONS_VERSION: Final = "1"
+REVISIONS_VERSION: Final = "2"
 """To be raised with whatever changes which revisions are found."""
 RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 
@@ -125,17 +125,22 @@ class Claim:
         return sorted(found)
 
     def _in_words(self) -> Iterator[tuple[int, int, Stated]]:
-        """Where a thing is, and who holds an office: by the words around it, or by a person's name beside an office."""
+        """Where a thing is, and who holds an office: by the words around it, or by a person's name beside an office.
+
+        A name's value is its key, so that the other name of one person is no other value.
+        """
+        known = {fold(name): key for key, name in self.names.items()}
         for name, kind in (("place_value", "place"), ("office_value", _OFFICE)):
             for found in revising(name).finditer(self.content):
                 group = found.lastgroup
                 if group:
-                    yield found.start(group), found.end(group), Stated(kind, fold(found[group]), found[group])
+                    value = fold(found[group])
+                    yield found.start(group), found.end(group), Stated(kind, known.get(value, value), found[group])
         if revising("office").search(self.content):
-            for name in (self.names[key] for key in sorted(self.persons)):
+            for key, name in ((key, self.names[key]) for key in sorted(self.persons)):
                 start = self.content.find(name)
                 if start >= 0:
-                    yield start, start + len(name), Stated(_OFFICE, fold(name), name)
+                    yield start, start + len(name), Stated(_OFFICE, key, name)
 
     @cached_property
     def terms(self) -> frozenset[str]:

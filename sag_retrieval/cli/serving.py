@@ -37,7 +37,7 @@ def serve(  # noqa: PLR0913  one argument an option
     new_key: str | None,
     is_json: bool,
 ) -> None:
-    """Answer over HTTP: REST, OpenAI's interface and MCP, until it is stopped.
+    """Answer over HTTP, until it is stopped: a page, REST, OpenAI's interface and MCP.
 
     \b
     sag serve                                       http://127.0.0.1:8321, this machine alone

@@ -304,11 +304,14 @@ def chosen_sentences(
 ) -> list[Sentence]:
     """The best sentence, and those that hold what it leaves open; for a list also those that are nearly as good.
 
+    Where it states the name, day or number that is asked for, it stands alone.
+
     Source:
         docs/algorithm.md §answers.3
 
     """
     chosen = list(ranked[:1])
+    states_value = part.kind in STRICT and any(best.is_of_kind for best in chosen)
     open_terms = part.terms - of_names
     total = math.fsum(weights[term] for term in open_terms) or 1.0
     for sentence in ranked[1:]:
@@ -319,7 +322,7 @@ def chosen_sentences(
         known = frozenset().union(*(other.terms for other in chosen))
         new = math.fsum(weights[term] for term in (sentence.terms & open_terms) - known) / total
         is_equal = part.is_list and sentence.is_of_kind and sentence.score >= _EQUAL_SHARE * chosen[0].score
-        if new >= _NEW_WEIGHT or is_equal:
+        if (new >= _NEW_WEIGHT and not states_value) or is_equal:
             chosen.append(sentence)
     return chosen
 

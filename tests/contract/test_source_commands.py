@@ -112,7 +112,7 @@ def test_a_forgotten_source_is_in_no_byte_below_the_home(home, source, tmp_path)
     ]
     secret.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     first = bare_ingest([source(FILES), "secret.jsonl"])["release"]
-    assert {path.relative_to(home).parts[0] for path in holding(home, SECRET)} == {"tables", "releases"}
+    assert {path.relative_to(home).parts[0] for path in holding(home, SECRET)} == {"tables", "releases", "vectors"}
 
     code, report, _ = sag("sources", "forget", "secret.jsonl")
     second = bare_ingest(["inbox"])["release"]

@@ -17,12 +17,18 @@ from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
-COMMANDS = {path: command for path, command in walk("sag", main) if not isinstance(command, click.Group)}
+COMMANDS = {
+    path: command
+    for path, command in walk("sag", main)
+    if not isinstance(command, click.Group) or (command.params and command is not main)
+}
 VALID: dict[str, list[str]] = {
     "sag demo": [],
     "sag ingest": ["docs"],
     "sag status": [],
     "sag changes": [],
+    "sag changes confirm": ["v0"],
+    "sag changes refuse": ["v0"],
     "sag keys list": [],
     "sag keys close": [],
     "sag keys merge": ["Lumen Optics", "Heron"],

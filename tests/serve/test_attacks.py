@@ -1,6 +1,5 @@
 """What comes from outside: refused in one line, no way around a restriction, no trace, no path of the home."""
 
-import asyncio
 import http.client
 import json
 import shutil
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 from sag_retrieval.cli.main import main
 from tests.serve.conftest import SECRET, serving
 from tests.support.chat_server import Answer, ChatServer
+from tests.support.loops import finished
 
 pytest.importorskip("fastapi", reason="serve: fastapi not installed, an extra")
 mcp = pytest.importorskip("mcp", reason="serve: mcp not installed, an extra")
@@ -271,7 +271,7 @@ def test_tools_keep_the_restriction_of_the_key_too(guarded):
             refused.append(await client.call_tool("tables", {}))
             return told, refused
 
-    told, refused = asyncio.run(ask())
+    told, refused = finished(ask())
 
     assert SECRET not in "".join(map(str, told))
     assert all(each.is_error for each in refused)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sag_retrieval import FilterError, open_release
+from tests.support.loops import finished
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it tells its makers of every run
 QUESTION = "Who built the Heron buoy?"
@@ -169,4 +170,4 @@ def test_asking_asynchronously_holds_up_no_other_task(release, served_home, kind
     async def both():
         return (await asyncio.gather(asked, other()))[0]
 
-    assert asyncio.run(both())
+    assert finished(both())

@@ -17,6 +17,7 @@ import pytest
 from sag_retrieval import open_release
 from tests.serve.conftest import DOCUMENTS, serving
 from tests.support.bare_ingest import bare_ingest
+from tests.support.loops import finished
 
 pytest.importorskip("fastapi", reason="serve: fastapi not installed, an extra")
 mcp = pytest.importorskip("mcp", reason="serve: mcp not installed, an extra")
@@ -72,7 +73,7 @@ def call(target, tool: str, arguments: dict) -> dict:
             assert not found.is_error, found.content
             return found.structured_content
 
-    return asyncio.run(ask())
+    return finished(ask())
 
 
 def test_answers_and_citations_are_those_of_ask(release, served, client):
@@ -187,7 +188,7 @@ def test_tools_describe_themselves_and_only_read(served_home):
         async with mcp.Client(build_server(Service(CurrentRelease(served_home)))) as client:
             return (await client.list_tools()).tools, client.instructions, await client.list_resource_templates()
 
-    tools, instructions, resources = asyncio.run(look())
+    tools, instructions, resources = finished(look())
 
     assert {tool.name for tool in tools} == {
         "search",
@@ -227,7 +228,7 @@ def test_a_client_starts_the_command_and_talks_to_it(served_home, release):
             ]
             return found, text, many, wrong
 
-    found, text, many, wrong = asyncio.run(talk())
+    found, text, many, wrong = finished(talk())
 
     assert places(found.structured_content["hits"]) == places(release.search(QUESTION))
     assert text.contents[0].text == DOCUMENTS[0]["text"]

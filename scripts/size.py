@@ -13,8 +13,8 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 69_171,
-    "lines of code": 40_543,
+    "lines of both packages": 69_175,
+    "lines of code": 40_544,
     "lines of hand rules for language": 3_531,
     "regular expressions outside language/": 116,
     "modules": 346,

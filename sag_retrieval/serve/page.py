@@ -68,13 +68,13 @@ def filters(release: Release) -> FiltersAnswer:
 
 def timeline(release: Release, period: str, most: int) -> ListedAnswer:
     """The statements whose date is in a year, month or day, or all that have one; the latest first."""
-    chosen = [row for row in _events(release) if row["date"] and row["date"].startswith(period)]
+    chosen = [row for row in _marked(release) if row["date"] and row["date"].startswith(period)]
     return _first(release, sorted(chosen, key=lambda row: (row["date"], row["event_id"]), reverse=True), most)
 
 
 def topics(release: Release, most: int) -> ListedAnswer:
     """The themes of the release, the largest first; made the first time that anyone asks for them."""
-    themes, seen = release._themes(), {row["event_id"]: row for row in _events(release)}  # noqa: SLF001  those of `ask`
+    themes, seen = release._themes(), {row["event_id"]: row for row in _marked(release)}  # noqa: SLF001  those of `ask`
     found = []
     for each in sorted(themes.communities.at(0), key=lambda one: (-len(one.members), one.community_id)):
         rows = [seen[themes.events.event_ids[member]] for member in each.members.tolist()]
@@ -86,20 +86,24 @@ def topics(release: Release, most: int) -> ListedAnswer:
 
 def corrections(release: Release, most: int) -> ListedAnswer:
     """Statements with what revised them, the latest first: `changes` with both texts and places."""
-    seen = {row["event_id"]: row for row in _events(release)}
-    revised = [
-        row | {side: seen[row[f"{side}_event_id"]] for side in ("earlier", "later")}
-        for row in reversed(release.changes()["revised"])
-    ]
+    found = release.changes()["revised"]
+    seen = {row["event_id"]: row for row in _marked(release, found)}
+    revised = [row | {side: seen[row[f"{side}_event_id"]] for side in ("earlier", "later")} for row in reversed(found)]
     return _first(release, revised, most)
 
 
 def _events(release: Release) -> list[dict[str, Any]]:
-    """The statements that may be seen, and whether something that may be seen revised them."""
+    """The statements that may be seen."""
     table, allowed = release.index.rows["events"].select(_SHOWN), release.allowed
-    rows = (table if allowed is None else take_rows(table, np.flatnonzero(allowed.events))).to_pylist()
-    revised = {row["earlier_event_id"] for row in release.changes()["revised"]}
-    return [row | {"is_revised": row["event_id"] in revised} for row in rows]
+    seen = table if allowed is None else take_rows(table, np.flatnonzero(allowed.events))
+    return list(seen.to_pylist())
+
+
+def _marked(release: Release, revised: Sequence[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    """The same, each with whether something that may be seen revised it; `revised`: of `changes`, where it is known."""
+    found = release.changes()["revised"] if revised is None else revised
+    earlier = {row["earlier_event_id"] for row in found}
+    return [row | {"is_revised": row["event_id"] in earlier} for row in _events(release)]
 
 
 def _first(release: Release, rows: Sequence[dict[str, Any]], most: int) -> ListedAnswer:

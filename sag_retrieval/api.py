@@ -108,7 +108,8 @@ def open_release(
 
 
 _NO_CATEGORIES: Final = (
-    "categories are made of the whole release, and what may be seen here is restricted; use another method"
+    "categories are made of the whole release, and what may be seen here is restricted or was disabled since, which "
+    "`sag ingest` follows; use another method"
 )
 
 
@@ -234,13 +235,14 @@ class Release:
 
         """
         reader = self._reader
-        if reader.within:
+        if self._bounds:
             raise QueryError(
                 f"table {shown(name)} is whole; what may be seen here is restricted to a part of the release"
             )
         if not isinstance(name, str) or name not in self.tables:
             raise QueryError(f"table {shown(name)} is none of {', '.join(self.tables)}{nearest(name, self.tables)}")
-        frame: pd.DataFrame = reader.index.rows[name].to_pandas()
+        rows = reader.sandbox.left.tables[name].select(TABLES[name].names) if reader.gone else reader.index.rows[name]
+        frame: pd.DataFrame = rows.to_pandas()
         return frame
 
     def sql(self, query: str) -> SqlResult:
@@ -833,7 +835,7 @@ class Release:
         """
         from sag_retrieval.reports.prepare import release_themes  # noqa: PLC0415  not needed for searching
 
-        asked = json.dumps([sql, where], sort_keys=True, default=str)
+        asked = json.dumps([sql, where, self._reader.within], sort_keys=True, default=str)
         if asked not in self._known_themes:
             self._known_themes[asked] = release_themes(self._reader, self._settings, sql, where)
         return self._known_themes[asked]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from sag_pipeline.sources.conversion import convert, is_converted
@@ -74,18 +74,23 @@ def document_version(document: Document) -> str:
 
 def _parse(raw: RawDocument, options: SourceOptions) -> Document:
     payload = raw.read()
-    suffix = Path(raw.file).suffix.lower()
+    suffix = raw.suffix
     fields: Mapping[str, Any]
     if raw.line is not None:
         _refuse_changed(raw, payload)
+    if raw.encoding:
         fields = parse_json(payload.decode(raw.encoding))
     elif suffix == ".json":
         text = decode(payload)
         value = parse_json(text)
         fields = value if isinstance(value, dict) and "text" in value else {"text": records_text(value) or text}
     elif is_converted(suffix):
-        title, text, places = convert(suffix, payload, options)
-        fields = {"title": title, "text": text, "metadata": {PLACES: list(map(list, places))} if places else None}
+        title, text, places, metadata = convert(suffix, payload, options)
+        fields = {
+            "title": title,
+            "text": text,
+            "metadata": {**metadata, **({PLACES: list(map(list, places))} if places else {})},
+        }
     else:
         text = clean(decode(payload))
         parts = set_off_headings(text)

@@ -100,6 +100,20 @@ class Place:
     """Where its bytes lie, if not in `file`, to which they are fetched when they are read."""
 
 
+def suffix_of(file: Path) -> str:
+    """The suffix by which a file is read, in lower case: that of its name; of a mail in a Maildir, `.eml`.
+
+    Example:
+        >>> [suffix_of(Path(name)) for name in ("a/Plan.PDF", "Mail/cur/1614345600.M1P2.host:2,S", "cur/plan.v1.2")]
+        ['.pdf', '.eml', '.2']
+
+    """
+    is_mail = (
+        file.parent.name in ("cur", "new") and file.name.count(".") > 1 and file.name.partition(".")[0].isdecimal()
+    )
+    return ".eml" if is_mail else file.suffix.lower()
+
+
 def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
     """Every file below a folder, or the one file, sorted by name within each folder.
 

@@ -1,8 +1,8 @@
 """Represent converted text as pieces that name their page, slide, sheet or heading; tables as one line per row."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 
 _CJK = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
@@ -29,6 +29,7 @@ class Converted:
 
     title: str | None
     pieces: Iterable[TextPiece]
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 def one_paragraph(text: str, *, is_hyphenated: bool = False) -> str:

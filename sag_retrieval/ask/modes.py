@@ -22,6 +22,7 @@ from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, 
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.revised import standing, told
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
+from sag_retrieval.ask.table_answer import answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.language.words import normal_name
@@ -49,6 +50,10 @@ class ModeResult:
     trace: Mapping[str, Any] = field(default_factory=dict)
     closest: Cited | None = None
     """What comes closest where nothing answers."""
+    sql: str = ""
+    """The SELECT that made the answer, where one did."""
+    rows: tuple[Mapping[str, Any], ...] = ()
+    """Its rows."""
 
 
 def ask_fast(session: Session) -> ModeResult:
@@ -58,6 +63,10 @@ def ask_fast(session: Session) -> ModeResult:
         docs/algorithm.md §answers.1
 
     """
+    told_by_rows = answer_from_tables(session)
+    if told_by_rows is not None:
+        session.notes.extend(told_by_rows.notes)
+        return ModeResult(told_by_rows.cited, told_by_rows.hits, sql=told_by_rows.sql, rows=told_by_rows.rows)
     answers: list[PartAnswer] = []
     parts = question_parts(session.question)[:_PARTS]
     for part in parts:
@@ -170,6 +179,8 @@ def to_answer(session: Session, mode: str, outcome: ModeResult) -> Answer:
         session.usage,
         session.seconds,
         trace,
+        outcome.sql,
+        outcome.rows,
     )
     session.tell("done", is_found=answer.is_found, text=answer.text)
     return answer

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from sag_retrieval.ask.answer import CLOSEST_TO, Answer, not_found
 from sag_retrieval.ask.cited import Cited, merge_answers
 from sag_retrieval.ask.fast import PartAnswer, answer_over_bridge, answer_part, keys_of, open_part, quotations
+from sag_retrieval.ask.joined import answer_over_rows, is_of_another_row
 from sag_retrieval.ask.model_answer import write_answer
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.passages import chunks_of, merge_hits
@@ -63,7 +64,7 @@ def ask_fast(session: Session) -> ModeResult:
         docs/algorithm.md §answers.1
 
     """
-    told_by_rows = answer_from_tables(session)
+    told_by_rows = answer_from_tables(session) or answer_over_rows(session)
     if told_by_rows is not None:
         session.notes.extend(told_by_rows.notes)
         return ModeResult(told_by_rows.cited, told_by_rows.hits, sql=told_by_rows.sql, rows=told_by_rows.rows)
@@ -73,6 +74,7 @@ def ask_fast(session: Session) -> ModeResult:
         found = _answered(session, part, answers, is_only=len(parts) == 1)
         answers.extend(standing(answer, session.question) for answer in found)
     found, is_close = [a for a in answers if a.is_found], any(a.is_close for a in answers)
+    found = [answer for answer in found if not is_of_another_row(session, answer)]
     answered = {answer.part.text for answer in found}
     hits = merge_hits(*(answer.hits for answer in answers)) if answers else ()
     session.tell("background", documents=documents_of(hits), keys=[])

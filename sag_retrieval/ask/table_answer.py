@@ -1,6 +1,6 @@
 """Answer from the tables of documents: count, add up, average, compare and list rows by SQL, each row a citation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,9 +11,10 @@ from sag_retrieval.ask.passages import JoinedPassage, document_row
 from sag_retrieval.ask.relations import Column, Relation
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Session
-from sag_retrieval.ask.table_question import Filter, Form, Reading, form_of, nearest_relations, read_question
+from sag_retrieval.ask.table_question import FORMS, Filter, Form, Reading, form_of, nearest_relations, read_question
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.language.spans import first_day, last_day
+from sag_retrieval.language.words import is_cjk
 from sag_retrieval.notebook import key_text, readable
 from sag_retrieval.release.sandbox import LONGEST
 from sag_retrieval.search.lookup import chunk_by_id
@@ -57,29 +58,45 @@ class TableAnswer:
     hits: tuple[JoinedPassage, ...]
 
 
-def answer_from_tables(session: Session) -> TableAnswer | None:
+def answer_from_tables(session: Session, *, forms: Collection[Form] = FORMS) -> TableAnswer | None:
     """The answer of the one relation that explains every word of the question; None where none does.
+
+    Args:
+        session: The question.
+        forms: Forms that a question may have.
 
     Source:
         docs/algorithm.md §answers.11
 
     """
     context = session.context
-    if context is None or context.select is None or form_of(session.question) is None:
+    if context is None or context.select is None or ("cell" not in forms and form_of(session.question) is None):
         return None
-    today = session.options.today or datetime.now(UTC).date().isoformat()
     near = nearest_relations(session.question, context.relations())
-    plan = chosen_plan([read_question(session.question, each) for each in near], today)
+    readings = [read_question(session.question, each) for each in near]
+    plan = chosen_plan([each for each in readings if each.form in forms], session)
     return None if plan is None else run_plan(session, context, plan)
 
 
-def chosen_plan(readings: Sequence[Reading], today: str) -> TablePlan | None:
-    """The plan of the reading that explains most; None where two explain as much, or none everything."""
-    plans = [plan for each in readings if not each.leftover and (plan := plan_of(each, today))]
-    ranked = sorted(plans, key=lambda plan: -plan.reading.explained)
-    if not ranked or (len(ranked) > 1 and ranked[0].reading.explained == ranked[1].reading.explained):
+def chosen_plan(readings: Sequence[Reading], session: Session) -> TablePlan | None:
+    """The plan of the reading that explains most, of several the one in the language of the question.
+
+    None where two explain as much, or none everything.
+    """
+    plans = [plan for each in readings if not each.leftover and (plan := plan_of(each, today_of(session)))]
+    is_own = [is_cjk("".join(plan.relation.headers)) == session.language.startswith("zh") for plan in plans]
+    ranked = sorted(
+        zip((plan.reading.explained for plan in plans), is_own, range(len(plans)), strict=True), reverse=True
+    )
+    if not ranked or (len(ranked) > 1 and ranked[0][:2] == ranked[1][:2]):
         return None
-    return None if ranked[0].relation.has_conflict else ranked[0]
+    best = plans[ranked[0][2]]
+    return None if best.relation.has_conflict else best
+
+
+def today_of(session: Session) -> str:
+    """The day from which what is next counts."""
+    return session.options.today or datetime.now(UTC).date().isoformat()
 
 
 def plan_of(reading: Reading, today: str) -> TablePlan | None:

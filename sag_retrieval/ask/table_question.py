@@ -113,12 +113,19 @@ def nearest_relations(question: str, relations: Sequence[Relation]) -> list[Rela
     return [each for count, each in sorted(shared, key=lambda pair: -pair[0])[:_MOST] if count]
 
 
-def read_question(question: str, relation: Relation) -> Reading:
-    """What a question asks of a relation, whatever remains unexplained."""
+def read_question(question: str, relation: Relation, *, is_bounded: bool = True) -> Reading:
+    """What a question asks of a relation, whatever remains unexplained.
+
+    Args:
+        question: The question.
+        relation: The tables asked.
+        is_bounded: Whether dates and numbers are conditions; else they are left over.
+
+    """
     folded = fold(question)
     marks = _Marks(folded, language_of(question), question if len(question) == len(folded) else folded)
     filters = [*_values(marks, relation)]
-    bounds = _bounds(marks)
+    bounds = _bounds(marks) if is_bounded else []
     mentions = _mentions(marks, relation)
     filters += _flags(marks, relation, mentions)
     bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions])

@@ -16,6 +16,7 @@ from sag_retrieval.ask.cited import Cited, merge_answers
 from sag_retrieval.ask.fast import PartAnswer, answer_over_bridge, answer_part, keys_of, open_part, quotations
 from sag_retrieval.ask.joined import answer_over_rows, is_of_another_row
 from sag_retrieval.ask.model_answer import write_answer
+from sag_retrieval.ask.model_sql import answer_by_sql
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
@@ -23,7 +24,7 @@ from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, 
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.revised import standing, told
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
-from sag_retrieval.ask.table_answer import answer_from_tables
+from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.language.words import normal_name
@@ -57,6 +58,14 @@ class ModeResult:
     """Its rows."""
 
 
+def from_rows(session: Session, found: TableAnswer | None) -> ModeResult | None:
+    """The outcome of an answer from tables; None where there is none."""
+    if found is None:
+        return None
+    session.notes.extend(found.notes)
+    return ModeResult(found.cited, found.hits, sql=found.sql, rows=found.rows)
+
+
 def ask_fast(session: Session) -> ModeResult:
     """The quotations that answer the parts of a question; else the closest ones, marked as such.
 
@@ -64,10 +73,9 @@ def ask_fast(session: Session) -> ModeResult:
         docs/algorithm.md §answers.1
 
     """
-    told_by_rows = answer_from_tables(session) or answer_over_rows(session)
-    if told_by_rows is not None:
-        session.notes.extend(told_by_rows.notes)
-        return ModeResult(told_by_rows.cited, told_by_rows.hits, sql=told_by_rows.sql, rows=told_by_rows.rows)
+    of_rows = from_rows(session, answer_from_tables(session) or answer_over_rows(session))
+    if of_rows is not None:
+        return of_rows
     answers: list[PartAnswer] = []
     parts = question_parts(session.question)[:_PARTS]
     for part in parts:
@@ -323,6 +331,9 @@ class Rewrite(BaseModel):
 
 def ask_normal(session: Session) -> ModeResult:
     """The outcome of a search with the rewritten question."""
+    of_rows = from_rows(session, answer_by_sql(session))
+    if of_rows is not None:
+        return of_rows
     background = find_background(session)
     rewrite = _rewritten(session, background)
     if rewrite is None:

@@ -19,7 +19,7 @@ from sag_retrieval.notebook import key_text, readable
 from sag_retrieval.release.sandbox import LONGEST
 from sag_retrieval.search.lookup import chunk_by_id
 
-_MOST_CITED: Final = 20
+MOST_CITED: Final = 20
 """Rows that are shown; of more it is said how many."""
 _MOST_TABLES: Final = 40
 _PLACES: Final = ("document_id", "table_index", "row_index", "start", "end")
@@ -303,7 +303,7 @@ def written(
     """The text of an answer: what was found, the rows with their citations, of which table, and what is missing."""
     is_chinese = session.language.startswith("zh")
     sources = RowSources(context)
-    shown = [_row_text(plan, row, is_chinese) + sources.marker(row, is_chinese) for row in counted[:_MOST_CITED]]
+    shown = [_row_text(plan, row, is_chinese) + sources.marker(row, is_chinese) for row in counted[:MOST_CITED]]
     comma, colon, stop = ("；", "：", "。") if is_chinese else ("; ", ": ", ".")
     more = len(counted) - len(shown)
     if more:

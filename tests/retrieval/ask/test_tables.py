@@ -7,6 +7,7 @@ import pytest
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask.table_question import form_of
 from tests.support.bare_ingest import bare_ingest
+from tests.support.chat_server import ChatServer
 
 ORDERS = """# Orders
 
@@ -98,3 +99,68 @@ def test_forms_are_those_that_words_ask_for():
     )
 
     assert [form_of(text) for text in asked] == ["average", "average", "next", "least", None]
+
+
+GIVEN = (
+    'WITH given AS (SELECT document_id, table_index, row_index, min(start) AS start, max("end") AS "end", '
+    "max(CASE WHEN header = 'Order' THEN text END) AS name, max(CASE WHEN header = 'Delivery' THEN text END) AS state "
+    "FROM tables WHERE document_id = 'orders.md' GROUP BY document_id, table_index, row_index) "
+)
+UNKNOWN = "How many orders have not been delivered on time by the carrier?"
+
+
+def asked_with(release, monkeypatch, replies, question=UNKNOWN):
+    """The answer of a scripted server's model, and the prompts that it got."""
+    prompts = []
+
+    def script(request):
+        prompts.append(request["messages"][-1]["content"])
+        return replies[min(request["_n"], len(replies) - 1)]
+
+    with ChatServer(script) as server:
+        for name, value in {"SAG_CHAT_MODEL": "openai:scripted", "OPENAI_BASE_URL": server.base_url}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        with open_release(release.path.parents[1]) as opened:
+            return opened.ask(question, mode="normal", options={"today": "2025-03-31"}), prompts
+
+
+def test_a_model_writes_sql_and_repairs_it_once(release, monkeypatch):
+    wrong = {"is_answerable": True, "sql": GIVEN + "SELECT count(*) OVER () AS answer, nme FROM given"}
+    places = "SELECT count(*) OVER () AS answer, name, document_id, start, \"end\" FROM given WHERE state = 'late'"
+    right = {"is_answerable": True, "sql": GIVEN + places}
+
+    answer, prompts = asked_with(release, monkeypatch, [wrong, right])
+
+    assert answer.text == "2: PO-1 [1]; PO-3 [2]"
+    assert [row["name"] for row in answer.rows] == ["PO-1", "PO-3"]
+    assert release.sql(answer.sql).rows == list(answer.rows)
+    assert "there is no column 'nme'" in prompts[1]
+    assert '"header": "Delivery"' in prompts[0]
+    assert [call["step"] for call in answer.trace["calls"]] == ["sql", "sql"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE documents",
+        "SELECT 3 AS answer",
+        GIVEN + 'SELECT 1 AS answer, document_id, 0 AS start, 99999 AS "end" FROM given',
+    ],
+)
+def test_sql_that_is_refused_twice_is_told_and_passages_answer(release, monkeypatch, sql):
+    found = {"is_found": True, "answer": "Two orders are late.", "cited": [1]}
+    rewrite = {"question": UNKNOWN, "keys": [], "sql": ""}
+
+    answer, prompts = asked_with(release, monkeypatch, [{"is_answerable": True, "sql": sql}] * 2 + [rewrite, found])
+
+    assert answer.sql == ""
+    assert len(prompts) == 4
+    assert any("refused twice" in note for note in answer.notes)
+    assert answer.text.startswith("Two orders are late.")
+
+
+def test_a_form_that_rules_answer_asks_no_model(release, monkeypatch):
+    answer, prompts = asked_with(release, monkeypatch, [{}], "How many orders are late?")
+
+    assert (answer.text.partition(":")[0], prompts) == ("2", [])

@@ -318,6 +318,18 @@ class Release:
             return changes_since(self._seen, before=before._seen)  # noqa: SLF001  of the same class
 
     @property
+    def seen_as(self) -> tuple[str, str]:
+        """What names all that can be seen here: the release, and in words what of it may be; the same answers then.
+
+        Examples:
+            >>> release = open_release()
+            >>> release.seen_as[0] == release.release_id, release.seen_as[1]
+            (True, '')
+
+        """
+        return self.release_id, self._reader.within
+
+    @property
     def _seen(self) -> "Seen":
         return self.index, self.allowed
 

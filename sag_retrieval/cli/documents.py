@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 from rich.markup import escape
@@ -14,7 +14,7 @@ from sag_retrieval.cli.printing import Terminal, as_json, print_json, say
 from sag_retrieval.core.errors import FilterError, SettingsError
 
 if TYPE_CHECKING:
-    from sag_retrieval.release.taken_out import DocumentDecision
+    from sag_retrieval.release.taken_out import DocumentDecision, DocumentVerb
 
 _SHOWN: Final = 20
 _DONE: Final = {
@@ -86,7 +86,7 @@ def _show(rows: Sequence[Mapping[str, Any]], most: int, *, has_state: bool = Fal
         console.print(f"and {len(rows) - most:,} more; `sag documents list` shows all of a filter", highlight=False)
 
 
-def _deciding(verb: str, told: str) -> Callable[..., None]:
+def _deciding(verb: "DocumentVerb | Literal['enable']", told: str) -> Callable[..., None]:
     """A command that decides about what a filter names, after it has shown it."""
 
     @documents.command(verb, help=told)
@@ -102,11 +102,11 @@ def _deciding(verb: str, told: str) -> Callable[..., None]:
                 f"`sag documents {verb} --json` cannot ask, so it needs --yes; `list` shows what is named"
             )
         named: dict[str, Any] = {"where": where_of(conditions), "sql": sql}
-        found = decide_documents(verb, **named, is_dry=True)  # type: ignore[arg-type]  one of the three
+        found = decide_documents(verb, **named, is_dry=True)
         if found and not is_json:
             _show([asdict(one) for one in found], _SHOWN)
         if found and (yes or click.confirm(f"{verb.capitalize()} {_counted(found)}?", abort=True)):
-            found = decide_documents(verb, **named)  # type: ignore[arg-type]
+            found = decide_documents(verb, **named)
         if is_json:
             print_json({"decision": verb, "documents": [one.document_id for one in found]})
         else:

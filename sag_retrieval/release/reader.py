@@ -1,6 +1,5 @@
 """Open a release for reading, and verify that its files are as they were published."""
 
-import fcntl
 import json
 import os
 import weakref
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
+from sag_retrieval.core.locks import take_lock
 from sag_retrieval.models.protocols import Embedder, expect_fingerprint
 from sag_retrieval.release.arrays import Allowed, Arrays, Index, NumberedRows, open_arrays
 from sag_retrieval.release.folders import wrong_lengths
@@ -115,7 +115,7 @@ class Reader:
         self.manifest = Manifest.read(folder)
         hold = os.open(folder / MANIFEST, os.O_RDONLY)
         self._unlock = weakref.finalize(self, os.close, hold)
-        fcntl.flock(hold, fcntl.LOCK_SH)
+        take_lock(hold, is_shared=True, waits=True)
         if not os.path.samestat(os.fstat(hold), (folder / MANIFEST).stat()):
             raise FileNotFoundError(folder)  # it was pruned or replaced while this waited for the lock
         self.contents = Contents(folder, self.manifest, verify, fill)

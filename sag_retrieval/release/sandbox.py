@@ -542,7 +542,8 @@ class SqlSandbox:
         """The tables without the documents that are away now."""
         gone = self._gone()
         if gone != self._left.gone:
-            named, tables = (), self._tables
+            named: tuple[NamedIds, ...] = ()
+            tables = self._tables
             if gone and self._index is not None:
                 ids = self._index.rows["documents"]["document_id"]
                 is_here = pc.invert(pc.is_in(ids, value_set=pa.array(sorted(gone), pa.string())))

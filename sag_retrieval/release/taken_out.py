@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -90,11 +91,10 @@ class TakenOut:
             ReleaseError: If the file is wrong: what it hides is not shown meanwhile.
 
         """
-        try:
+        state: tuple[int, ...] = ()
+        with suppress(OSError):
             found = (self._home / FILE).stat()
-            state = (found.st_ino, found.st_mtime_ns, found.st_size)
-        except OSError:
-            state = ()
+            state = found.st_ino, found.st_mtime_ns, found.st_size
         if state != self._state:
             self._ids, self._state = frozenset(read_taken_out(self._home)), state
         return self._ids

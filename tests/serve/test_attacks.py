@@ -3,6 +3,7 @@
 import http.client
 import json
 import shutil
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -299,6 +300,35 @@ def test_titles_leave_neither_a_list_of_sources_nor_a_page(served):
     assert "](http://evil" not in listed
     assert answer.headers["Content-Type"] == "application/json"
     assert served.get(f"/v1/documents/{FOREIGN}").headers["Content-Type"] == "application/json"
+
+
+def test_no_address_in_a_request_is_opened(served):
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.5)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
+        parts = [{"type": "text", "text": f"Heron {url}"}, {"type": "image_url", "image_url": {"url": url}}]
+        chat = {"model": "sag-fast", "messages": [{"role": "user", "content": parts}], "url": url}
+        asked.append(served.post("/v1/chat/completions", json=chat).status_code)
+        for sql in (f"SELECT document_id FROM read_csv('{url}')", f"SELECT document_id FROM '{url}'"):
+            asked += [served.post("/v1/search", json={"query": "Heron", "sql": sql}).status_code]
+            asked += [served.post("/v1/sql", json={"query": sql}).status_code]
+        asked.append(served.get(f"/v1/documents/{url}").status_code)
+        asked.append(served.get("/v1/changes", params={"since": url}).status_code)
+        asked.append(served.post("/v1/report", json={"title": f"![x]({url})"}).status_code)
+
+        with pytest.raises(TimeoutError):
+            listening.accept()
+    assert asked == [200, 422, 422, 422, 422, 404, asked[6], 200]
+    assert 400 <= asked[6] < 600
+
+
+def test_a_file_that_is_none_of_the_page_is_not_served(served, served_home):
+    for path in ("/..%2f..%2fhttp.py", "/%2e%2e/http.py", "/page.js%00", "/..%5c..%5chttp.py", "/CURRENT"):
+        answer = served.get(path)
+        assert answer.status_code == 404
+        assert "import" not in answer.text
+        assert str(served_home) not in answer.text
 
 
 def test_of_200_deep_questions_some_are_answered_and_the_others_told_to_wait(served_home):

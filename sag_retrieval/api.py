@@ -518,7 +518,8 @@ class Release:
 
         Args:
             query: The question.
-            keys: Names related to the answer, if known.
+            keys: Names related to the answer, if known, or other names of them; `result.notes` tells of one that is
+                no name but spelt like one.
             sql: A SELECT of event_id, chunk_id or document_id, or a condition over events, that restricts candidates
                 before ranking; of several, each must hold.
             top_k: Maximum number of hits, 1 or more.
@@ -564,7 +565,7 @@ class Release:
             best = ranking.first(top_k)
             found = build_result(reader.index, asked, best, release=self.release_id, method=name)
             watched["hits"] = len(found)
-        return replace(found, segments=joined)
+        return replace(found, segments=joined, notes=reader.index.misspelt(asked.keys))
 
     def searcher(
         self,
@@ -676,7 +677,8 @@ class Release:
                 segments=None if segments is None else segment_options(segments),
             )
             watched["outcome"] = "answered" if answer.is_found else "refused"
-        return answer
+        told = self.index.misspelt(keys or ())
+        return replace(answer, notes=(*told, *answer.notes)) if told else answer
 
     def _stand_alone(self, query: str | None, messages: "Conversation | None") -> str:
         """The question as it is asked without the turns before it."""

@@ -27,7 +27,7 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.language.spans import Validity, span_of
+from sag_retrieval.language.spans import Validity, span_of, span_words
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import GraphParts, counted_keys, places_of, save_graph, write_arrays, write_names
 from sag_retrieval.release.folders import link
@@ -198,8 +198,12 @@ def _as_stored(rows: StoredRows, name: str) -> pa.Table:
 
 def _with_spans(events: pa.Table, languages: pa.ChunkedArray) -> pa.Table:
     """The same with the days from and to which each event says that it holds."""
-    said = (events[name].to_pylist() for name in ("content", "said"))
-    spans = [span_of(text, lang, at or "") for text, at, lang in zip(*said, languages.to_pylist(), strict=True)]
+    may_say = pc.match_substring_regex(events["content"], span_words(), ignore_case=True)
+    columns = (each.to_pylist() for each in (may_say, events["content"], events["said"], languages))
+    spans = [
+        span_of(text, lang, at or "") if is_read else Validity()
+        for is_read, text, at, lang in zip(*columns, strict=True)
+    ]
     for place, name in enumerate(Validity._fields):
         events = events.append_column(name, pa.array([span[place] or None for span in spans], pa.string()))
     return events

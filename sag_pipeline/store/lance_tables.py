@@ -269,6 +269,10 @@ class LanceTables:
             self._ids[name] = (table, found)
         return found
 
+    def rows(self, name: str, row_ids: Rows64, columns: Sequence[str]) -> pa.Table:
+        """Some columns of rows by their ascending ids."""
+        return pa.Table.from_batches(_rows_of(self.open(name), row_ids, columns)).combine_chunks()
+
     def add(self, name: str, batches: Iterator[pa.RecordBatch]) -> None:
         """Append rows: a new version of the table, or a new table."""
         self.show(name, batches)
@@ -460,10 +464,11 @@ def _vectors(table: Any, first: int, last: int) -> Iterator[tuple[Rows64, Floats
         yield batch["_rowid"].to_numpy().astype(np.int64), matrix_of(batch[VECTOR])
 
 
-def _rows_of(table: Any, row_ids: Rows64) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
+def _rows_of(table: Any, row_ids: Rows64, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
     """Rows by their ids, blocks of them at a time; other files are not read."""
     for at in range(0, len(row_ids), _BATCH):
-        yield from table.take_row_ids(row_ids[at : at + _BATCH].tolist()).to_arrow().to_batches()
+        query = table.take_row_ids(row_ids[at : at + _BATCH].tolist())
+        yield from (query.select([*columns]) if columns else query).to_arrow().to_batches()
 
 
 def _files_of(folder: Path, version: int) -> set[Path]:

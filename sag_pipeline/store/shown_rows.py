@@ -35,6 +35,7 @@ from sag_retrieval.release.vectors import VECTOR
 _ROWS_A_BLOCK: Final = 16_384
 _LEAST_STAYING: Final = 0.75
 """A table of which a smaller share stays is written again: layers of releases are merged at the same share."""
+_NOTHING: Final = pa.table([pa.array([], each) for each in (pa.binary(16), pa.string(), pa.int64())], ["", "id", "row"])
 _Block = tuple[Rows, Vectors]
 
 
@@ -58,26 +59,14 @@ class ReleasedRows:
         """The first column."""
         return self.rows.column(0)
 
-    def stays(self, before: pa.Table, *, is_done: bool) -> Flags:
-        """Which rows that the table has are shown as they are; of several layers those that no given row replaces.
-
-        Args:
-            before: What the table has.
-            is_done: Whether these are rows of this release: a process was killed, or it is built again.
-
-        """
-        ids = before[self.id]
-        if is_done:
-            return np.asarray(pc.is_in(ids, self.ids.combine_chunks() if self.wanted is None else self.wanted))
-        if self.wanted is not None:
-            return np.asarray(pc.and_not(pc.is_in(ids, self.wanted), pc.is_in(ids, self.ids.combine_chunks())))
-        at = pc.index_in(ids, self.ids.combine_chunks())
-        stays = np.asarray(at.is_valid())
-        now = self.rows.append_column(ID, fixed(self.texts)).take(pc.fill_null(at, 0)) if len(self.rows) else before
+    def equal(self, at: Rows64, held: pa.Table) -> Flags:
+        """Whether given rows are as they are held."""
+        now = self.rows.append_column(ID, fixed(self.texts)).take(pa.array(at))
+        same = np.ones(len(at), np.bool_)
         for name in now.column_names:
-            is_same = pc.fill_null(pc.equal(before[name], now[name]), False)  # noqa: FBT003  a value
-            stays &= np.asarray(is_same) | (np.asarray(before[name].is_null()) & np.asarray(now[name].is_null()))
-        return stays
+            is_same = pc.fill_null(pc.equal(held[name], now[name]), False)  # noqa: FBT003  a value
+            same &= np.asarray(is_same) | (np.asarray(held[name].is_null()) & np.asarray(now[name].is_null()))
+        return same
 
 
 def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bool = False) -> Rows64:
@@ -99,9 +88,9 @@ def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bo
 
 def _shown(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bool) -> Rows64:
     name, tables = store.shown(given.kind), store.tables
-    before = _before(store, given, name)
+    before = tables.ids(name, [ID, given.id]) if name else _NOTHING.rename_columns([ID, given.id, "_rowid"])
     is_done = name is not None and tables.sealed()[name].release == release
-    stays, is_new = given.stays(before, is_done=is_done), False
+    stays, is_new = _stays(store, given, name, before, is_done=is_done), False
     if name and given.wanted is None and not is_done:
         is_new = len(tables.sealed()[name].files) > MOST_FILES or stays.sum() < _LEAST_STAYING * len(stays)
         stays &= not is_new
@@ -140,13 +129,17 @@ def _count_in(ids: pa.ChunkedArray, wanted: pa.Array) -> int:
     return int(np.count_nonzero(pc.is_in(ids, wanted)))
 
 
-def _before(store: VectorStore, given: ReleasedRows, name: str | None) -> pa.Table:
-    """What the table has: ids, hashes of texts, and the columns that rows are compared by."""
-    if name is None:
-        nothing = pa.table({ID: pa.array([], pa.binary(16)), "_rowid": pa.array([], pa.int64())})
-        return pa.concat_tables([nothing, given.rows.slice(0, 0)], promote_options="default")
-    columns = given.rows.column_names if given.wanted is None else [given.id]
-    return store.tables.ids(name, [ID, *columns])
+def _stays(store: VectorStore, given: ReleasedRows, name: str | None, before: pa.Table, *, is_done: bool) -> Flags:
+    """Which rows that the table has stay shown; rows of a release that is built again are compared no more."""
+    at = np.asarray(pc.fill_null(pc.index_in(before[given.id], given.ids.combine_chunks()), -1))
+    stays = at >= 0 if given.wanted is None else np.array(pc.is_in(before[given.id], given.wanted))
+    both = np.flatnonzero(stays & (at >= 0))
+    if name and len(both) and not is_done:
+        row_ids = before["_rowid"].to_numpy().astype(np.int64)[both]
+        order = np.argsort(row_ids)
+        held = store.tables.rows(name, row_ids[order], [ID, *given.rows.column_names])
+        stays[both[order]] = given.equal(at[both[order]], held)
+    return stays
 
 
 def _batches(

@@ -11,7 +11,8 @@ from sag_pipeline.sources.bucket_source import fetch, version_of, walk_bucket
 from sag_pipeline.sources.conversion import is_read
 from sag_pipeline.sources.decoding import decode_exactly, parse_json, split_list
 from sag_pipeline.sources.folders import BucketFile, Place, SourceOptions, open_regular, printable, suffix_of, walk
-from sag_retrieval.core.home_urls import names_bucket
+from sag_pipeline.sources.web_source import walk_web
+from sag_retrieval.core.home_urls import names_bucket, names_web
 from sag_retrieval.core.records import Quarantined
 from sag_retrieval.language.words import is_text, without_breaks
 
@@ -69,7 +70,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
     Memory grows with the ids, and with the items of one JSON list.
 
     Args:
-        source: Path of a folder or file.
+        source: Path of a folder or file, or an address of a bucket or on the web.
         options: Bounds on what is read.
         name: Name of the source in tables; by default its path.
 
@@ -84,7 +85,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
     name = source if name is None else name
     seen: dict[str, str] = {}
     unread: dict[str, list[str]] = {}
-    for where in walk_bucket(source, options) if names_bucket(source) else walk(Path(source), options):
+    for where in _places(source, options):
         suffix = suffix_of(where.file)
         if not where.reason and not is_read(suffix):
             unread.setdefault(suffix, []).append(where.path)
@@ -99,6 +100,12 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
             yield found
     for suffix, paths in unread.items():
         yield _skipped(name, f"*{suffix}", None, _unread_kind(suffix, paths))
+
+
+def _places(source: str, options: SourceOptions) -> Iterator[Place]:
+    if names_web(source):
+        return walk_web(source, options)
+    return walk_bucket(source, options) if names_bucket(source) else walk(Path(source), options)
 
 
 def _unread_kind(suffix: str, paths: Sequence[str]) -> str:

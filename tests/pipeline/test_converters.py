@@ -113,6 +113,14 @@ def test_navigation_header_footer_and_hidden_parts_are_dropped_and_headings_kept
     assert text == "# Pumps\n\n## Use\n\nTurn it on.\n\nNote of the article."
 
 
+def test_boxes_that_surround_the_content_are_dropped_and_a_heading_of_such_a_name_kept():
+    body = (
+        "<div class='cookie-banner'>Accept</div><h2 class='share'>Share</h2><p>31 %.</p><div class='share'>Mail</div>"
+    )
+
+    assert page(body).split() == ["##", "Share", "31", "%."]
+
+
 def test_a_table_of_contents_is_dropped_and_a_list_of_outside_links_kept():
     inside = "".join(f"<li><a href='ch{n}.html'>Chapter {n}</a></li>" for n in range(4))
     outside = "".join(f"<li><a href='https://example.org/{n}'>Firm {n}</a></li>" for n in range(4))

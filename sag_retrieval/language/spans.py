@@ -2,7 +2,7 @@
 
 import re
 from calendar import monthrange
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from sag_retrieval.language.asked import language_tables
@@ -40,9 +40,12 @@ def revising(name: str) -> re.Pattern[str]:
 
 def subject_terms(text: str) -> frozenset[str]:
     """Index terms without digits; of Chinese the pairs alone, as one character stands in many words."""
-    return frozenset(
-        term for term in tokens(text) if not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
-    )
+    return frozenset(filter(_is_of_subject, tokens(text)))
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_of_subject(term: str) -> bool:
+    return not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
 
 
 def is_weak(text: str, *titles: str, is_past: bool = False) -> bool:

@@ -230,14 +230,18 @@ _FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_out
 
 
 @click.command()
+@click.option(
+    "--recorded", "is_recorded", is_flag=True, help="Use recorded answers of a language model: no key needed."
+)
 @as_json
-def demo(*, is_json: bool) -> None:
+def demo(*, is_recorded: bool, is_json: bool) -> None:
     """Try everything on a small corpus: ingest, search, ask and report; then print where the results are."""
     from sag_pipeline.cli.demo import run_demo  # noqa: PLC0415
 
     console = Terminal(stderr=is_json)
     try:
-        made = run_demo(console, nullcontext if is_json else partial(shown_progress, console))
+        working = nullcontext if is_json else partial(shown_progress, console)
+        made = run_demo(console, working, is_recorded=is_recorded)
     except KeyboardInterrupt:
         raise SagError(_stopped("demo")) from None
     if is_json:

@@ -217,7 +217,7 @@ def _tables(index: Index) -> Iterator[dict[str, Any]]:
     told: dict[str, dict[str, Any]] = {
         "documents": {
             "languages": _most_frequent(documents["language"]),
-            "sources": _most_frequent(documents["source"]),
+            "sources": sources if len(sources := _most_frequent(documents["source"])) > 1 else [],
             "metadata": _metadata_names(documents["metadata"]),
         },
         "events": {"dates": [date[:10] for date in dates.values() if date]},

@@ -111,6 +111,12 @@ def _pdf(payload: bytes, options: SourceOptions) -> Converted:
     return convert_pdf(payload, options.ocr, memory=options.conversion_memory)
 
 
+CODE: Final = tuple(
+    "yaml yml toml ini cfg py pyi js mjs ts jsx tsx java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl sh"
+    " bash ps1 sql css scss swift tex rst".split()
+)
+"""Suffixes of texts whose places are lines."""
+
 READERS: Final = Registry(
     "sag.readers",
     [
@@ -118,6 +124,7 @@ READERS: Final = Registry(
         FileReader(name="txt"),
         FileReader(name="json"),
         FileReader(name="jsonl"),
+        *(FileReader(name=name) for name in CODE),
         *(
             FileReader(name=name, convert=lambda payload, _: convert_html(payload), decode=decode_html)
             for name in ("html", "htm", "xhtml")

@@ -132,6 +132,6 @@ def _unit_of(column: str) -> str:
     for unit in (in_brackets[1] if in_brackets else "", column):
         written = f"1 {unit}"
         amount = next(quantities(written), None) if unit else None
-        if amount is not None and amount.start == 0:
+        if amount is not None and (amount.start, amount.end) == (0, len(written)):
             return unit
     return ""

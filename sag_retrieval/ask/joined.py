@@ -11,7 +11,7 @@ from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.question import question_parts
-from sag_retrieval.ask.relations import Column, Relation
+from sag_retrieval.ask.relations import Column, Relation, TableRow
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import TableAnswer, plan_of, run_plan, today_of
@@ -136,9 +136,10 @@ def _with_sentence(answer: TableAnswer, named: _Named) -> TableAnswer:
 
 
 def is_of_another_row(session: Session, answer: PartAnswer) -> bool:
-    """Whether the best sentence is a row of a table that the question does not name, though it names its columns.
+    """Whether the best sentence is a row of a table that the question does not ask for, though it names its columns.
 
-    `Who is the manager of Gull Quay?` is not answered by the row of another site, and `how many` by no single row.
+    `Who is the manager of Gull Quay?` is not answered by the row of another site, nor `how many` by one row, nor what
+    several rows fit by one of them.
     """
     context = session.context
     if context is None or not answer.sentences:
@@ -147,17 +148,25 @@ def is_of_another_row(session: Session, answer: PartAnswer) -> bool:
     start, end = hit.start + best.start, hit.start + best.end
     for relation in context.relations():
         if any(document == hit.document_id for document, _ in relation.tables):
-            rows = [row for row in relation.rows if row.document_id == hit.document_id and row.start < end]
+            rows = (row for row in relation.rows if row.document_id == hit.document_id and row.start < end)
             row = next((row for row in rows if start < row.end), None)
             if row is not None:
-                return _is_strange(
-                    read_question(answer.part.text, relation), {fold(c.text) for c in row.cells.values()}
-                )
+                return _is_strange(read_question(answer.part.text, relation), row)
     return False
 
 
-def _is_strange(reading: Reading, cells: set[str]) -> bool:
-    is_named = any(fold(str(each.value)) in cells for each in reading.filters)
-    if reading.form in ("count", "sum", "average") and not (is_named and reading.counted in reading.mentioned):
+def _is_strange(reading: Reading, row: TableRow) -> bool:
+    texts = [each for each in reading.filters if isinstance(each.value, str) and each.comparison == "in"]
+    is_named = any(_fits(row, each) for each in texts)
+    if reading.form not in ("cell", "list") and not (is_named and reading.counted in reading.mentioned):
+        return True
+    fitting = [each for each in reading.relation.rows if all(_fits(each, one) for one in texts)]
+    if reading.form == "cell" and is_named and len(fitting) > 1 and reading.mentioned:
         return True
     return bool(reading.mentioned and reading.leftover) and not is_named
+
+
+def _fits(row: TableRow, condition: Filter) -> bool:
+    """Whether a row has the text or the day that a condition wants."""
+    cell, wanted = row.cells.get(condition.column), str(condition.value)
+    return cell is not None and (fold(cell.text) == fold(wanted) or (cell.date or "").startswith(wanted))

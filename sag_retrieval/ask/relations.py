@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_retrieval.language.asked import asked_words
 from sag_retrieval.language.words import fold, tokens
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.statements.header_classes import HeaderClass, header_class
@@ -81,6 +82,12 @@ class Relation:
         """Its columns, in order."""
         return tuple(_column(header, [row.cells[header] for row in self.rows if header in row.cells])
                      for header in self.headers)  # fmt: skip
+
+    @cached_property
+    def totals(self) -> tuple[str, ...]:
+        """What the first column says of rows that add up the others."""
+        words = {fold(word) for word in asked_words("totals")}
+        return tuple(text for folded, text in self.first.values.items() if folded.strip(" :：") in words)
 
     @cached_property
     def subjects(self) -> frozenset[str]:

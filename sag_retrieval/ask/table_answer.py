@@ -11,7 +11,16 @@ from sag_retrieval.ask.passages import JoinedPassage, document_row
 from sag_retrieval.ask.relations import Column, Relation
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Session
-from sag_retrieval.ask.table_question import FORMS, Filter, Form, Reading, form_of, nearest_relations, read_question
+from sag_retrieval.ask.table_question import (
+    FORMS,
+    Filter,
+    Form,
+    Reading,
+    form_of,
+    is_comparison,
+    nearest_relations,
+    read_question,
+)
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.language.spans import first_day, last_day
 from sag_retrieval.language.words import is_cjk
@@ -70,7 +79,9 @@ def answer_from_tables(session: Session, *, forms: Collection[Form] = FORMS) -> 
 
     """
     context = session.context
-    if context is None or context.select is None or ("cell" not in forms and form_of(session.question) is None):
+    if context is None or context.select is None:
+        return None
+    if "cell" not in forms and form_of(session.question) is None and not is_comparison(session.question):
         return None
     near = nearest_relations(session.question, context.relations())
     readings = [read_question(session.question, each) for each in near]
@@ -85,12 +96,12 @@ def chosen_plan(readings: Sequence[Reading], session: Session) -> TablePlan | No
     """
     plans = [plan for each in readings if not each.leftover and (plan := plan_of(each, today_of(session)))]
     is_own = [is_cjk("".join(plan.relation.headers)) == session.language.startswith("zh") for plan in plans]
-    ranked = sorted(
-        zip((plan.reading.explained for plan in plans), is_own, range(len(plans)), strict=True), reverse=True
-    )
-    if not ranked or (len(ranked) > 1 and ranked[0][:2] == ranked[1][:2]):
+    first = [plan.relation.first in plan.reading.mentioned for plan in plans]
+    explained = [plan.reading.explained for plan in plans]
+    ranked = sorted(zip(explained, is_own, first, range(len(plans)), strict=True), reverse=True)
+    if not ranked or (len(ranked) > 1 and ranked[0][:-1] == ranked[1][:-1]):
         return None
-    best = plans[ranked[0][2]]
+    best = plans[ranked[0][-1]]
     return None if best.relation.has_conflict else best
 
 
@@ -156,10 +167,11 @@ def _superlative(reading: Reading, today: str, free: Sequence[Column]) -> TableP
     relation = reading.relation
     value = _dated(reading, free) if reading.is_dated else _number(reading, free)
     texts = [column for column in free if column.kind == "text"]
-    entity = texts[0] if texts else relation.first
     compared = next((each.column for each in reading.filters if reading.compared), "")
-    entity = next((column for column in relation.columns if column.header == compared), entity)
-    is_grouped = entity != relation.first and entity.is_repeated and (reading.is_grouped or bool(compared))
+    entity = next((column for column in (*relation.columns,) if column.header == compared), (*texts, relation.first)[0])
+    is_grouped = entity != relation.first and (reading.is_grouped or bool(compared)) and entity.is_repeated
+    if not is_grouped:
+        entity = next((column for column in texts if column != relation.first), relation.first)
     counts_rows = is_grouped and relation.first in free and not any(column.kind == "number" for column in free)
     if value is None and not counts_rows:
         return None
@@ -244,6 +256,8 @@ def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
     if plan.form in ("most", "least", "next"):
         down = "ASC" if plan.form == "next" else down
         where = [*where, f"{value} IS NOT NULL"]
+        if plan.reading.compared:
+            return f"{value} AS answer, ", where, f"\nORDER BY {value} {down}, {place}"
         last = f"\nQUALIFY rank() OVER (ORDER BY {value} {down}) = 1\nORDER BY {place}"
         return f"{value} AS answer, ", where, last
     return "", where, f"\nORDER BY {place}"
@@ -259,6 +273,8 @@ def _conditions(plan: TablePlan) -> list[str]:
             found += _days(_name(each.column), each)
         else:
             found.append(f"{_name(each.column)} {_SIGNS.get(each.comparison, '=')} {each.value:.15g}")
+    if plan.relation.totals:
+        texts[plan.relation.first.header, True] = [*map(_quoted, plan.relation.totals)]
     for (column, is_negated), values in texts.items():
         found.append(f"{_name(column)} {'NOT ' if is_negated else ''}IN ({', '.join(values)})")
     if plan.form == "next" and plan.value is not None:
@@ -287,7 +303,7 @@ def run_plan(session: Session, context: ReleaseContext, plan: TablePlan) -> Tabl
     counted = [row for row in rows if not value or row[value] is not None]
     if not counted or (plan.form in ("most", "least") and len({row.get("unit") for row in counted}) > 1):
         return None
-    if plan.by and plan.form in ("most", "least"):
+    if plan.by and plan.form in ("most", "least") and not plan.reading.compared:
         counted = [row for row in counted if row["answer"] == counted[0]["answer"]]
     return written(session, context, plan, sql, rows, counted)
 
@@ -327,13 +343,10 @@ def _lead(plan: TablePlan, counted: Sequence[Mapping[str, Any]], is_chinese: boo
     if plan.form in _MADE:
         values = {row["unit"]: row["answer"] for row in counted}
         return ("、" if is_chinese else " + ").join(_amount(value, unit) for unit, value in values.items())
-    if plan.form == "next":
-        return _said(counted[0], plan.value)
-    name = plan.by or (plan.shown[0] if plan.shown and plan.shown[0].kind == "text" else plan.relation.first)
-    names = dict.fromkeys(_said(row, name) for row in counted)
-    value = _amount(counted[0]["answer"], counted[0].get("unit")) if plan.value is None or plan.value.kind == "number" \
-        else _said(counted[0], plan.value)  # fmt: skip
-    return f"{'、'.join(names) if is_chinese else ', '.join(names)}{colon}{value}"
+    if plan.by is None:
+        return ""
+    groups = {_said(row, plan.by): _amount(row["answer"], row.get("unit")) for row in counted}
+    return ("；" if is_chinese else "; ").join(f"{name}{colon}{value}" for name, value in groups.items())
 
 
 def _amount(value: float, unit: str | None) -> str:
@@ -357,17 +370,20 @@ def _row_text(plan: TablePlan, row: Mapping[str, Any], is_chinese: bool) -> str:
     first = _said(row, plan.relation.first)
     if plan.by is not None and plan.form in ("list", "count"):
         return f"{_said(row, plan.by)}{f'（{first}）' if is_chinese else f' ({first})'}"
-    told = [_said(row, column) for column in plan.shown if column.header != plan.relation.first.header]
+    shown = [column for column in plan.shown if column.header != plan.relation.first.header]
+    told = [_said(row, column) for column in shown]
+    colon, comma = ("：", "，") if is_chinese else (": ", ", ")
+    if plan.form == "next" and plan.value is not None:
+        return f"{_said(row, plan.value)}{colon}{comma.join([first, *told[1:]])}"
     if plan.form in ("list", "cell") and len(told) > 1:
-        told = [f"{column.header}{'：' if is_chinese else ': '}{said}"
-                for column, said in zip(plan.shown, told, strict=False)]  # fmt: skip
-    said = ("，" if is_chinese else ", ").join(filter(None, told))
+        told = [f"{column.header}{colon}{said}" for column, said in zip(shown, told, strict=True)]
+    said = comma.join(filter(None, told))
     return f"{first}{'：' if is_chinese else ' – '}{said}" if said else first
 
 
 def _of(plan: TablePlan, is_chinese: bool) -> str:  # noqa: FBT001  of the text
     """Which table was asked, and which of its rows."""
-    title = next(filter(None, plan.relation.titles), "")
+    title = plan.relation.tables[0][0]
     signs = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "in": "="}
     told = [f"{each.column} {'≠' if each.is_negated else signs[each.comparison]} "
             f"{readable(each.value)}" for each in plan.reading.filters]  # fmt: skip

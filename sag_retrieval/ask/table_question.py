@@ -113,6 +113,11 @@ def nearest_relations(question: str, relations: Sequence[Relation]) -> list[Rela
     return [each for count, each in sorted(shared, key=lambda pair: -pair[0])[:_MOST] if count]
 
 
+def is_comparison(question: str) -> bool:
+    """Whether a question compares: `larger than`, `compare`, 比."""
+    return bool(asking("comparison", "kinds").search(question) or asking("compare", "forms").search(question))
+
+
 def read_question(question: str, relation: Relation, *, is_bounded: bool = True) -> Reading:
     """What a question asks of a relation, whatever remains unexplained.
 
@@ -131,26 +136,33 @@ def read_question(question: str, relation: Relation, *, is_bounded: bool = True)
     bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions])
     filters += bound
     form: Form = next((each for each in FORMS if _is_asked(marks, each)), "cell")
-    for match in asking("how", "forms").finditer(marks.text):
-        marks.mark(*match.span())
+    twice = _compared(filters) if is_comparison(question) else ()
+    _explain(marks, ("how", "forms"), *((("comparison", "kinds"), ("compare", "forms")) if twice else ()))
     mentions += _meant(marks, relation, [column for _, column in mentions])
     columns = tuple(dict.fromkeys(column for _, column in sorted(mentions, key=lambda each: each[0])))
+    counted, is_known = _counted(marks, relation)
     leftover, explained = _leftover(marks, relation)
-    if not is_bound or (asking("negated", "conditions").search(marks.rest()) and leftover is not None):
+    is_negated = asking("negated", "conditions").search(marks.rest()) is not None
+    if not is_bound or is_negated or (form == "count" and not is_known):
         leftover |= {""}
-    twice = _compared(filters)
     return Reading(
         relation,
         "most" if twice and form in ("cell", "list") else form,
         tuple(filters),
         columns,
-        _counted(marks, relation),
+        counted,
         leftover,
         explained + len(filters) + len(columns),
         asking("grouped", "forms").search(marks.text) is not None,
         asking("dated", "forms").search(marks.text) is not None,
         twice,
     )
+
+
+def _explain(marks: _Marks, *names: tuple[str, str]) -> None:
+    for name, table in names:
+        for match in asking(name, table).finditer(marks.text):
+            marks.mark(*match.span())
 
 
 def _is_asked(marks: _Marks, form: Form) -> bool:
@@ -217,20 +229,21 @@ class _Bound(NamedTuple):
 def _bounds(marks: _Marks) -> list[_Bound]:
     """Dates and numbers of the question with what is said of them; they are explained once a column takes them."""
     spans: dict[tuple[int, int], str] = {}
+    numbers = list(_numbers(marks))
+    counted = {start for start, _, _, unit in numbers if unit not in (None, "year")}
     for each in dates(marks.written, marks.language):
-        if each.key_type == DATE:
+        if each.key_type == DATE and each.start not in counted:  # `2000 m²` is no year
             spans[each.start, each.end] = max(str(each.value), spans.get((each.start, each.end), ""), key=len)
     found = [_bound_at(marks, start, end, value, 0.0, None) for (start, end), value in spans.items()]
-    taken = [*spans]
-    for start, end, number, unit in _numbers(marks):
-        if all(end <= first or start >= last for first, last in taken):
+    for start, end, number, unit in numbers:
+        if all(end <= first or start >= last for first, last in spans):
             found.append(_bound_at(marks, start, end, "", number, unit))
     return [each for each in found if marks.is_free(each.start, each.end)]
 
 
 def _numbers(marks: _Marks) -> Iterator[tuple[int, int, float, str | None]]:
     """Every number with its scale and unit."""
-    text, place = marks.text, 0
+    text, place = marks.written, 0
     while place < len(text):
         before = text[place - 1] if place else " "
         if text[place].isdigit() and (is_cjk(before) or not (before.isalnum() or before in "-.,")):
@@ -415,10 +428,11 @@ def _meant(marks: _Marks, relation: Relation, named: Sequence[Column]) -> list[t
     found = []
     for kind in CLASSES:
         columns = [column for column in relation.columns if column.of_class == kind]
-        if not columns or any(column in named for column in columns):
+        if not columns:
             continue
+        is_named = any(column in named for column in columns)
         for start, end in [*(match.span() for match in class_words(kind).finditer(marks.text)), *_said(marks, kind)]:
-            found.append((start, columns[0]))
+            found += [] if is_named else [(start, columns[0])]
             marks.mark(start, end)
     return found
 
@@ -428,15 +442,23 @@ def _said(marks: _Marks, kind: HeaderClass) -> Iterator[tuple[int, int]]:
         yield from _places(marks, fold(word))
 
 
-def _counted(marks: _Marks, relation: Relation) -> Column | None:
-    """The column that the counted noun, or its measure word, names."""
+def _counted(marks: _Marks, relation: Relation) -> tuple[Column | None, bool]:
+    """The column that the counted noun, or its measure word, names; and whether the noun is one of the table at all.
+
+    A price is not what is counted, though `per pupil` stands in its name.
+    """
     measured = asking("measured", "forms").search(marks.text)
     found = asking("counted").search(marks.text)
     noun = " ".join(filter(None, found.groups())) if found else ""
-    for column in relation.columns:
-        if measured is not None and column.kind == "number" and fold(column.header)[0] == measured[1]:
-            return column
-    return next((column for column in relation.columns if noun and _names(noun, column)), None)
+    noun = noun.removeprefix(measured[1]) if measured else noun
+    free = [c for c in relation.columns if c.kind != "number" or not any(is_currency(cell.unit) for cell in c.cells)]
+    by_measure = [c for c in free if measured and c.kind == "number" and fold(c.header)[0] == measured[1]]
+    chosen = [*by_measure, *(column for column in free if noun and _names(noun, column))]
+    if chosen:
+        return chosen[0], True
+    terms = tokens(noun)
+    is_known = not terms or any(_alike(term, own) for term in terms for own in relation.subjects)
+    return None, is_known or (is_cjk(noun) and any(text in noun for c in relation.columns for text in c.values))
 
 
 def _names(noun: str, column: Column) -> bool:

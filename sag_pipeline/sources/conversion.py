@@ -1,12 +1,13 @@
 """Convert files to text: one reader per suffix, under bounds on size; nothing is ever fetched."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from sag_pipeline.sources.converters.epub import convert_epub
@@ -25,6 +26,7 @@ from sag_retrieval.core.plugins import Registry
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 """Where an object lay in memory: it differs from run to run."""
+_MAILS = (".eml", ".msg", ".mbox")
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
 """How an encrypted office file begins, and one of the old binary formats."""
 _LIBRARIES: Final = {
@@ -75,6 +77,8 @@ class Text(NamedTuple):
     text: str
     places: list[tuple[int, str]]
     """Offset of the first character and name of each page, slide or sheet, in order; empty if there are none."""
+    metadata: Mapping[str, str]
+    """What else the file says of itself."""
 
 
 def _adapted(name: str, found: object) -> FileReader:
@@ -85,9 +89,33 @@ def _adapted(name: str, found: object) -> FileReader:
     return FileReader(name=name, read=found)
 
 
+def _attachment(options: SourceOptions, name: str, payload: bytes) -> Iterator[TextPiece]:
+    """What is attached to a mail as parts of its text, each a place; none of a kind that is not read, or of a mail."""
+    suffix = PurePath(name).suffix.lower()
+    if not (payload and is_read(suffix)) or suffix in _MAILS:
+        return
+    reader = reader_of(suffix)
+    try:
+        found = _converted(reader, payload, options) if reader.is_converted else None
+        pieces = found.pieces if found else [TextPiece(decode(payload))]
+        yield TextPiece(f"\n\n# {name}\n\n", name)
+        for piece in pieces:
+            yield TextPiece(piece.text, f"{name} {piece.place}".strip())
+    except (MemoryError, BoundError):
+        raise
+    except Exception as error:  # parsers of broken files raise anything
+        raise _broken(reader, error) from error
+
+
 def _pdf(payload: bytes, options: SourceOptions) -> Converted:
     return convert_pdf(payload, options.ocr, memory=options.conversion_memory)
 
+
+CODE: Final = tuple(
+    "yaml yml toml ini cfg py pyi js mjs ts jsx tsx java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl sh"
+    " bash ps1 sql css scss swift tex rst".split()
+)
+"""Suffixes of texts whose places are lines."""
 
 READERS: Final = Registry(
     "sag.readers",
@@ -96,6 +124,7 @@ READERS: Final = Registry(
         FileReader(name="txt"),
         FileReader(name="json"),
         FileReader(name="jsonl"),
+        *(FileReader(name=name) for name in CODE),
         *(
             FileReader(name=name, convert=lambda payload, _: convert_html(payload), decode=decode_html)
             for name in ("html", "htm", "xhtml")
@@ -108,8 +137,11 @@ READERS: Final = Registry(
         FileReader(name="xlsx", convert=lambda payload, _: convert_xlsx(payload), is_package=True),
         FileReader(name="odt", convert=lambda payload, _: convert_odt(payload), is_package=True),
         FileReader(name="epub", convert=lambda payload, _: convert_epub(payload), is_package=True),
-        FileReader(name="eml", convert=lambda payload, _: convert_eml(payload)),
-        FileReader(name="msg", convert=lambda payload, _: convert_msg(payload)),
+        *(
+            FileReader(name=name, convert=lambda payload, options: convert_eml(payload, partial(_attachment, options)))
+            for name in ("eml", "mbox")
+        ),
+        FileReader(name="msg", convert=lambda payload, options: convert_msg(payload, partial(_attachment, options))),
     ],
     _adapted,
 )
@@ -203,7 +235,7 @@ def _text(converted: Converted, most: int) -> Text:
                 f"{length:,} characters of text and more are over the limit of {most:,}; split it or raise `max_bytes`"
             )
         parts.append(text)
-    return Text(converted.title, "".join(parts), places)
+    return Text(converted.title, "".join(parts), places, converted.metadata)
 
 
 def _broken(reader: FileReader, error: Exception) -> ValueError:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.core.home_urls import checked_url, names_bucket
+from sag_retrieval.core.home_urls import checked_url, names_bucket, names_web
 
 FILE = "sources.json"
 ASSET = "asset://"
@@ -32,8 +32,8 @@ class Source:
 
     @property
     def is_there(self) -> bool:
-        """Whether the file or folder exists now; an asset always does, and a bucket is not asked."""
-        is_place = not (self.path.startswith(ASSET) or names_bucket(self.path))
+        """Whether the file or folder exists now; an asset always does; a bucket or the web is not asked."""
+        is_place = not (self.path.startswith(ASSET) or names_bucket(self.path) or names_web(self.path))
         return not is_place or os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
 
 
@@ -127,7 +127,7 @@ def _digest(rows: list[dict[str, str]]) -> str:
 def _absolute(given: str) -> str:
     if not given.strip():
         raise SourceError(f"source {given!r} is empty; give a folder or a file")
-    if given.startswith(ASSET):
+    if given.startswith(ASSET) or names_web(given):
         return given
     if names_bucket(given):
         return checked_url(given)

@@ -11,7 +11,8 @@ Locations = tuple[tuple[int, str], ...]
 """First character and name of each place, in order."""
 PLACES = "places"
 """Their name in the metadata of a document."""
-_PAGE = re.compile(r"p\. (\d+)")
+_NUMBERED = re.compile(r"(p\.|line) (\d+)")
+_SEVERAL = {"p.": "pp.", "line": "lines"}
 
 
 def places_within(metadata: str, start: int, end: int) -> Locations:
@@ -25,7 +26,7 @@ def places_within(metadata: str, start: int, end: int) -> Locations:
 
 
 def place_name(places: Locations, start: int, end: int) -> str:
-    """The place of a span in words: `p. 4`, `pp. 4–5`, `slide 2`; empty where the document names none.
+    """The place of a span in words: `p. 4`, `pp. 4–5`, `lines 3–9`, `slide 2`; empty where the document names none.
 
     Example:
         >>> places = ((0, "p. 1"), (900, "p. 2"))
@@ -41,8 +42,10 @@ def place_name(places: Locations, start: int, end: int) -> str:
 def _range(names: Sequence[str]) -> str:
     if len(names) < 2:  # noqa: PLR2004  one place
         return "".join(names)
-    first, last = (_PAGE.fullmatch(name) for name in (names[0], names[-1]))
-    return f"pp. {first[1]}–{last[1]}" if first and last else f"{names[0]} – {names[-1]}"
+    first, last = (_NUMBERED.fullmatch(name) for name in (names[0], names[-1]))
+    if first and last and first[1] == last[1]:
+        return f"{_SEVERAL[first[1]]} {first[2]}–{last[2]}"
+    return f"{names[0]} – {names[-1]}"
 
 
 @lru_cache(maxsize=64)

@@ -25,6 +25,7 @@ COMMANDS = {
 VALID: dict[str, list[str]] = {
     "sag demo": [],
     "sag ingest": ["docs"],
+    "sag watch": ["missing/file"],  # with a folder it would never end
     "sag status": [],
     "sag changes": [],
     "sag changes confirm": ["v0"],

@@ -88,7 +88,8 @@ function answerParts({ steps, sentences, citations, done }, page) {
     citations.length > 0 && h("ol", { class: "sources" }, citations.map((each) => source(each, page))),
     done && h("details", { class: "made" },
       h("summary", {}, [t.seconds(number(done.seconds.toFixed(1))), done.calls && t.calls(done.calls), steps.length && t.steps(steps.length)].filter(Boolean).join(" · ")),
-      h("ul", {}, [...steps, ...done.notes].map((each) => h("li", {}, each)))),
+      h("ul", {}, [...steps, ...done.notes].map((each) => h("li", {}, each))),
+      done.sql && h("pre", {}, done.sql)),
   ];
   return parts.filter(Boolean);
 }

@@ -21,7 +21,7 @@ from rich.text import Text
 from sag_pipeline.cli.stored import aliases, confirm, keys, refuse, repair, sources, status, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import Pace, listening, told_every
-from sag_retrieval.cli.choices import MORE_SETTINGS, OPERATIONS, checked_call, with_set
+from sag_retrieval.cli.choices import MORE_SETTINGS, NAME_DECIDER, OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json
 from sag_retrieval.core.errors import SagError, SourceError
 from sag_retrieval.core.options import build_options, parse_settings
@@ -42,6 +42,7 @@ def register(main: click.Group) -> None:
         changes.add_command(refuse)
     OPERATIONS["ingest"] = "sag_pipeline.options:RunOptions"
     MORE_SETTINGS.append(_instance_row)
+    NAME_DECIDER[:] = ["sag_pipeline.runs.status:HomeDecider"]
 
 
 def _instance_row() -> list[dict[str, str]]:

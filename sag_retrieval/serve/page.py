@@ -15,6 +15,8 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from sag_retrieval.api import Release
+from sag_retrieval.core.types import Floats, Rows
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.serve.access import AccessKey, Service
 from sag_retrieval.serve.doors import Bounded
@@ -32,6 +34,8 @@ _HEADERS: Final = {
 _VALUES: Final = 40
 """Values of a key type, and first folders, that are offered; any other can be typed or asked for."""
 _TYPICAL: Final = 8
+_TIES: Final = 3
+"""Topics that one is drawn tied to, and names that say why."""
 _KEPT_BYTES: Final = 16_000_000
 """Of answers that are kept: some hundred of the largest."""
 _SHOWN: Final = ["event_id", "content", "document_id", "title", "start", "end", "date", "said"]
@@ -82,18 +86,54 @@ def timeline(release: Release, period: str, most: int) -> ListedAnswer:
 
 
 def topics(release: Release, most: int) -> ListedAnswer:
-    """The themes of the release, the largest first; made the first time that anyone asks for them."""
-    themes, events = release._themes(), _events(release)  # noqa: SLF001  those of `ask`
-    places = pc.index_in(pa.array(themes.events.event_ids), value_set=events["event_id"].combine_chunks())
+    """The themes of the release, the largest first, with those that share names; made when first asked for."""
+    themes, events = release._themes(), release.index.rows["events"].select(_SHOWN)  # noqa: SLF001  those of `ask`
+    places = pc.index_in(pa.array(themes.events.event_ids, pa.string()), value_set=events["event_id"].combine_chunks())
     found = sorted(themes.communities.at(0), key=lambda one: (-len(one.members), one.community_id))
-    typical = [places.take(pa.array(each.members)) for each in found[:most]]
-    revised = _revised(release)
-    rows = []
-    for each, members in zip(found, typical, strict=False):
-        dates = pc.min_max(events["date"].take(members)).as_py()
-        told = {"title": each.title, "size": len(members), "since": dates["min"] or "", "until": dates["max"] or ""}
-        rows.append(told | {"statements": _marked(release, events.take(members.slice(0, _TYPICAL)), revised)})
+    members = [places.take(pa.array(each.members)) for each in found[:most]]
+    ties, revised, rows = _ties(release.index, [np.asarray(each) for each in members]), _revised(release), []
+    for each, own, tied in zip(found, members, ties, strict=False):
+        dates = pc.min_max(events["date"].take(own)).as_py()
+        told = {"title": each.title, "size": len(own), "since": dates["min"] or "", "until": dates["max"] or ""}
+        typical = _marked(release, events.take(own.slice(0, _TYPICAL)), revised)
+        rows.append(told | {"ties": tied, "statements": typical})
     return _first(release, rows, len(found))
+
+
+def _ties(index: Index, members: list[Rows]) -> list[list[dict[str, Any]]]:
+    """Of each topic those before it that share most names, by place, with a weight and the rarest names.
+
+    A name weighs the less the more topics have it, as it tells them apart less.
+    """
+    links, values = index.arrays.event_keys, index.rows["keys"]["value_string"]
+    is_named = np.asarray(pc.is_valid(values))
+    own = [np.unique(links.items[links.gather(rows)[1]]) for rows in members]
+    keys, places = np.unique(np.concatenate([*own, np.zeros(0, np.int32)]), return_inverse=True)
+    has = np.zeros((len(own), len(keys)))
+    has[np.repeat(np.arange(len(own)), [len(each) for each in own]), places] = 1
+    has *= is_named[keys]
+    share = has / np.maximum(has.sum(axis=0), 1)
+    weights = (share @ has.T) / np.sqrt(np.maximum(np.outer(has.sum(axis=1), has.sum(axis=1)), 1))
+    found = []
+    for place in range(len(own)):
+        near = [int(each) for each in np.argsort(-weights[place, :place], kind="stable")[:_TIES]]
+        tied = [(each, share[place] * has[each]) for each in near if weights[place, each] > 0]
+        found.append(
+            [
+                {
+                    "topic": each,
+                    "weight": float(weights[place, each]),
+                    "keys": values.take(pa.array(keys[_first_of(both)])).to_pylist(),
+                }
+                for each, both in tied
+            ]
+        )
+    return found
+
+
+def _first_of(weights: Floats) -> Rows:
+    """The places of the largest weights above 0."""
+    return np.argsort(-weights, kind="stable")[: min(_TIES, int((weights > 0).sum()))]
 
 
 def corrections(release: Release, most: int) -> ListedAnswer:

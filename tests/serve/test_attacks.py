@@ -434,3 +434,51 @@ def test_a_new_key_opens_what_its_entry_says(tmp_path):
     assert yaml.safe_load(done.stdout)[0]["hash"] == access.hash_of(key)
     refused = CliRunner().invoke(main, ["serve", "--host", "0.0.0.0"])
     assert (refused.exit_code, "--keys" in refused.stderr) == (2, True)
+
+
+def test_names_are_decided_by_who_has_the_right_alone(served_home, tmp_path, guarded, monkeypatch):
+    from sag_pipeline.runs.status import HomeDecider
+
+    home = tmp_path / "home"
+    shutil.copytree(served_home, home)
+    monkeypatch.delenv("SAG_ALIASES", raising=False)
+    keys = AccessKeys(
+        [
+            AccessKey(name="all", hash=hash_of("open")),
+            AccessKey(name="sales", hash=hash_of("sales"), where={"metadata.department": "sales"}),
+            AccessKey(name="editor", hash=hash_of("editor"), decides=True),
+        ]
+    )
+    body = {"decision": "split", "name": "Lumen Optics", "other": "Ada Brandt"}
+    with serving(build_app(Service(CurrentRelease(home), keys, decider=HomeDecider(home)))) as address:
+
+        def send(method, path, key, **more):
+            headers = {"Authorization": f"Bearer {key}"}
+            return httpx.request(method, f"{address}{path}", headers=headers, timeout=60, **more)
+
+        for key in ("open", "sales"):
+            for method, path in (("GET", ""), ("POST", ""), ("DELETE", "/2")):
+                refused = send(method, f"/v1/decisions{path}", key, json=body if method == "POST" else None)
+                check_refusal(refused, home, 403)
+        check_refusal(send("GET", "/v1/keys", "sales"), home, 422)
+        assert send("GET", "/v1/keys", "open").json()["decides"] is False
+        assert not (home / "aliases.csv").exists()
+
+        assert send("POST", "/v1/decisions", "editor", json=body).json()["decided"] == [
+            {"line": 2, "decision": "apart", "name": "Lumen Optics", "other": "Ada Brandt"}
+        ]
+        assert "says so already" in check_refusal(send("POST", "/v1/decisions", "editor", json=body), home, 409)
+        merged = send("POST", "/v1/decisions", "editor", json=body | {"decision": "merge"})
+        assert "SAG_HOME" in check_refusal(merged, home, 409)
+        for wrong in ({"decision": "delete"}, {"name": ""}, {"name": "x" * 501}, {"name": "\ud800"}, {"more": 1}):
+            asked = json.dumps(body | wrong)
+            check_refusal(send("POST", "/v1/decisions", "editor", content=asked), home, 422)
+        check_refusal(send("DELETE", "/v1/decisions/9", "editor"), home, 409)
+        assert send("DELETE", "/v1/decisions/2", "editor").json()["decided"] == []
+    for more in ({}, {"decider": None}):  # a server of another machine without a right, and one without the pipeline
+        with serving(build_app(Service(CurrentRelease(home), **more), LOOPBACK)) as address:
+            check_refusal(httpx.post(f"{address}/v1/decisions", json=body), home, 403)
+            evil = httpx.post(f"{address}/v1/decisions", json=body, headers={"Origin": "http://evil.example"})
+            check_refusal(evil, home, 421)
+    with pytest.raises(ValueError, match="sees everything"):
+        AccessKey(name="both", hash=hash_of("both"), decides=True, sql="TRUE")

@@ -416,6 +416,7 @@ class LanceTables:
             file: known[file] if file in known else (path.stat().st_size, _digest(path))
             for file, path in listed.items()
         }
+        self._compared |= {(folder / file, files[file][1]) for file in files if file not in known}
         sealed = replace(before, rows=rows, files=files, runs=runs)
         self._save(self.sealed() | {name: sealed})
         self._opened[name] = (sealed, table)

@@ -134,7 +134,7 @@ def watch(
 ) -> None:
     """Ingest each SOURCE now and whenever its files change, until Ctrl-C or SIGTERM.
 
-    A run starts once the files rest for a second; one runs at a time, and one that fails is told and ends nothing.
+    A run starts once the files rest for a second; one runs at a time, and one that fails ends nothing.
     With --json each run is a line.
 
     \b

@@ -12,8 +12,10 @@ from sag_pipeline.sources.conversion import convert
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.sources.listing import list_source
+from sag_retrieval import open_release
 from sag_retrieval.core.records import Document, Quarantined
 from sag_retrieval.language.places import place_name, places_within
+from tests.support.bare_ingest import bare_ingest
 from tests.support.small_files import package
 
 
@@ -172,3 +174,30 @@ def test_an_old_office_file_is_read_by_the_program_where_it_is_installed(tmp_pat
     with pytest.raises(ValueError, match=r"broken xls file: soffice failed \(exit code 1\)"):
         convert(".xls", b"\xd0\xcf\x11\xe0old")
     assert not list(tmp_path.glob("sag-*"))
+
+
+@pytest.mark.slow
+def test_a_place_is_a_filter(home, source):
+    bare_ingest(
+        [source({"law.md": LAW, "recht.md": CODE_OF_LAW, "exodus.txt": BOOK, "plain.md": "# Aue\n\nA river.\n"})]
+    )
+
+    wanted = {
+        ("place", "§ 12 (2)"): {"law.md"},
+        ("place__startswith", "§ 12"): {"law.md"},
+        ("place", "§ 99"): set(),
+        ("place__in", ("第十二条第四款", "第十三条")): {"recht.md"},
+        ("place", "EXODUS 3:14"): {"exodus.txt"},
+        ("place__contains", "3:1"): {"exodus.txt"},
+    }
+    with open_release(home) as release:
+        found = {
+            asked: {
+                hit.document_id for hit in release.search("water 许可 God", where={asked[0]: asked[1]}, top_k=20).hits
+            }
+            for asked in wanted
+        }
+        nowhere = release.search("river", where={"place__isnull": True, "document_id__in": ["plain.md", "exodus.txt"]})
+
+    assert found == wanted
+    assert {hit.document_id for hit in nowhere.hits} == {"plain.md"}

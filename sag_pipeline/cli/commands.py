@@ -22,7 +22,7 @@ from sag_pipeline.cli.stored import aliases, confirm, keys, refuse, repair, sour
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import Pace, listening, told_every
 from sag_retrieval.cli.choices import MORE_SETTINGS, NAME_DECIDER, OPERATIONS, checked_call, with_set
-from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json
+from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say
 from sag_retrieval.core.errors import SagError, SourceError
 from sag_retrieval.core.options import build_options, parse_settings
 
@@ -125,7 +125,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
-@click.option("--every", type=click.FloatRange(min=1), help="Ingest also after so many seconds without a change.")
+@click.option("--every", type=click.FloatRange(min=1), help="Seconds without a change after which it ingests too.")
 @_include
 @_exclude
 @with_set("ingest")
@@ -135,7 +135,7 @@ def watch(
 ) -> None:
     """Ingest each SOURCE now and whenever its files change, until Ctrl-C or SIGTERM.
 
-    A run starts once the files rest for a second; one runs at a time, and one that fails is told and ends nothing.
+    A run starts once the files rest for a second; one runs at a time, and one that fails ends nothing.
     With --json each run is a line.
 
     \b
@@ -153,7 +153,7 @@ def watch(
 
         with told_progress():
             report = run_ingest(list(sources), chosen)
-        click.echo(json.dumps(report, ensure_ascii=False) if is_json else _in_a_line(report))
+        say(json.dumps(report, ensure_ascii=False) if is_json else _in_a_line(report))
         _refuse_incomplete(report)
 
     try:

@@ -19,7 +19,7 @@ _LONGEST: Final = 60_000
 def watch_sources(
     sources: Sequence[str], ingest: Callable[[], None], tell: Callable[[str], None], *, every: float | None = None
 ) -> None:
-    """Ingest now, and again after each change, until it is interrupted; a run that fails is told and ends nothing.
+    """Ingest now, and again after each change, until it is interrupted; a run that fails ends nothing.
 
     Changes during a run lead to one more run after it.
 

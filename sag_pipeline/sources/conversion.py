@@ -18,6 +18,7 @@ from sag_pipeline.sources.converters.opendocument import convert_odt
 from sag_pipeline.sources.converters.pdf import convert_pdf
 from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece
 from sag_pipeline.sources.converters.plain import convert_csv, convert_rtf
+from sag_pipeline.sources.converters.programs import LEGACY, convert_picture, installed, modern
 from sag_pipeline.sources.decoding import clean, decode, decode_html
 from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.sources.packages import checked_package
@@ -92,7 +93,7 @@ def _adapted(name: str, found: object) -> FileReader:
 def _attachment(options: SourceOptions, name: str, payload: bytes) -> Iterator[TextPiece]:
     """What is attached to a mail as parts of its text, each a place; none of a kind that is not read, or of a mail."""
     suffix = PurePath(name).suffix.lower()
-    if not (payload and is_read(suffix)) or suffix in _MAILS:
+    if not (payload and is_read(suffix)) or suffix in _MAILS or lacks_ocr(suffix, options):
         return
     reader = reader_of(suffix)
     try:
@@ -107,10 +108,16 @@ def _attachment(options: SourceOptions, name: str, payload: bytes) -> Iterator[T
         raise _broken(reader, error) from error
 
 
+def _legacy(name: str, payload: bytes, options: SourceOptions) -> Converted:
+    return _converted(reader_of(LEGACY[name]), modern(payload, name), options)
+
+
 def _pdf(payload: bytes, options: SourceOptions) -> Converted:
     return convert_pdf(payload, options.ocr, memory=options.conversion_memory)
 
 
+PICTURES: Final = ("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp")
+"""Suffixes that are read where OCR is asked for."""
 CODE: Final = tuple(
     "yaml yml toml ini cfg py pyi js mjs ts jsx tsx java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl sh"
     " bash ps1 sql css scss swift tex rst".split()
@@ -141,6 +148,11 @@ READERS: Final = Registry(
             FileReader(name=name, convert=lambda payload, options: convert_eml(payload, partial(_attachment, options)))
             for name in ("eml", "mbox")
         ),
+        *(
+            FileReader(name=name, convert=lambda payload, options: convert_picture(payload, options.ocr))
+            for name in PICTURES
+        ),
+        *(FileReader(name=name, convert=partial(_legacy, name)) for name in LEGACY),
         FileReader(name="msg", convert=lambda payload, options: convert_msg(payload, partial(_attachment, options))),
     ],
     _adapted,
@@ -151,6 +163,11 @@ READERS: Final = Registry(
 def is_read(suffix: str) -> bool:
     """Whether there is a reader for files of this suffix, such as `.pdf`; no plug-in is loaded."""
     return suffix.removeprefix(".") in READERS
+
+
+def lacks_ocr(suffix: str, options: SourceOptions) -> bool:
+    """Whether such files are pictures, and no OCR is asked for."""
+    return not options.ocr and suffix.removeprefix(".") in PICTURES
 
 
 def is_converted(suffix: str) -> bool:
@@ -254,5 +271,5 @@ def load_converters() -> None:
 
 @cache
 def parser_versions() -> tuple[str, ...]:
-    """Versions of everything that parses files: a file that was skipped is read again when one changes."""
-    return (*(f"{name} {version(name)}" for name in _LIBRARIES.values()), *READERS.packages())
+    """Versions of what parses files, and programs: a file that was skipped is read again when one changes."""
+    return (*(f"{name} {version(name)}" for name in _LIBRARIES.values()), *READERS.packages(), *installed())

@@ -17,7 +17,7 @@ from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.records import Document, Quarantined
 from sag_retrieval.language.detection import detect_language
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines, physical_lines
-from sag_retrieval.language.places import PLACES
+from sag_retrieval.language.places import PLACES, numbered_places
 
 _TITLE_LENGTH = 120
 _SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
@@ -90,16 +90,20 @@ def _parse(raw: RawDocument, options: SourceOptions) -> Document:
         fields = {
             "title": title,
             "text": text,
-            "metadata": {**metadata, **({PLACES: list(map(list, places))} if places else {})},
+            "metadata": {**metadata, **({PLACES: parts} if (parts := places or numbered_places(clean(text))) else {})},
         }
     elif suffix.removeprefix(".") in CODE:
         text = clean(decode(payload)).replace("\t", "    ")
         fields = {"title": PurePosixPath(raw.path).name, "text": text, "metadata": {PLACES: line_places(text)}}
     else:
         text = clean(decode(payload))
-        parts = set_off_headings(text)
-        fields = {"text": text, "metadata": {PLACES: parts} if parts else None}
+        fields = {"text": text, "metadata": {PLACES: parts} if (parts := _parts(text)) else None}
     return _document(raw, fields)
+
+
+def _parts(text: str) -> list[tuple[int, str]]:
+    """The parts of a plain text: as they are numbered, else as they are set off."""
+    return numbered_places(text) or set_off_headings(text)
 
 
 def _refuse_changed(raw: RawDocument, payload: bytes) -> None:

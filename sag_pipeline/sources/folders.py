@@ -72,7 +72,8 @@ class SourceOptions:
     exclude: tuple[str, ...] = ()
     """Patterns of files and folders that are not read; stronger than `include`."""
     ocr: str = ""
-    """Languages of the program Tesseract for PDF pages that are images, such as `eng+chi_sim`; empty: no OCR."""
+    """What reads pictures and PDF pages that are images: `rapidocr` (the extra `ocr`), or languages of the program
+    Tesseract, such as `eng+chi_sim`; empty: no OCR."""
     web: WebOptions = field(default_factory=WebOptions)
     """Of sources on the web."""
 
@@ -86,7 +87,7 @@ class SourceOptions:
         check_options(self)
         if not _LANGUAGES.fullmatch(self.ocr):
             raise SettingsError(
-                f"ocr must be languages by Tesseract's names, such as eng+chi_sim, got {self.ocr!r}; "
+                f"ocr must be rapidocr or languages by Tesseract's names, such as eng+chi_sim, got {self.ocr!r}; "
                 "`sag settings --options ingest` lists all options"
             )
 

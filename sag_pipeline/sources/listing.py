@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from sag_pipeline.sources.bucket_source import fetch, version_of, walk_bucket
-from sag_pipeline.sources.conversion import is_read
+from sag_pipeline.sources.conversion import is_read, lacks_ocr
 from sag_pipeline.sources.decoding import decode_exactly, parse_json, split_list
 from sag_pipeline.sources.folders import BucketFile, Place, SourceOptions, open_regular, printable, suffix_of, walk
 from sag_pipeline.sources.web_source import walk_web
@@ -87,7 +87,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
     unread: dict[str, list[str]] = {}
     for where in _places(source, options):
         suffix = suffix_of(where.file)
-        if not where.reason and not is_read(suffix):
+        if not where.reason and (lacks_ocr(suffix, options) or not is_read(suffix)):
             unread.setdefault(suffix, []).append(where.path)
             continue
         for found in _list_place(name, where, options):
@@ -99,7 +99,8 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
                     continue
             yield found
     for suffix, paths in unread.items():
-        yield _skipped(name, f"*{suffix}", None, _unread_kind(suffix, paths))
+        hint = "; pictures need OCR: `sag ingest --set ocr=rapidocr`" if lacks_ocr(suffix, options) else ""
+        yield _skipped(name, f"*{suffix}", None, f"{_unread_kind(suffix, paths)}{hint}")
 
 
 def _places(source: str, options: SourceOptions) -> Iterator[Place]:

@@ -30,7 +30,7 @@ _LISTS: Final = 3
 _SECONDS: Final = 30
 """Without a byte from a server; and all of an answer takes at most ten times as long."""
 _FAILURES: Final = 3
-"""After so many in a row, nothing more is asked for in this run."""
+"""In a row, after which nothing more is asked for in this run."""
 _BLOCK: Final = 1 << 16
 _GONE: Final = frozenset({404, 410})
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
@@ -49,7 +49,7 @@ class _RefusedError(OSError):
 
 
 @dataclass(slots=True)
-class _Page:
+class _Copy:
     """What is known of a page since it was last fetched."""
 
     file: str = ""
@@ -79,7 +79,7 @@ def walk_web(url: str, options: SourceOptions) -> Iterator[Place]:
     folder = mirror_folder(url, load_settings().cache) / "web"
     durable.make_folder(folder, 0o700)
     state = folder / _STATE
-    known = {name: _Page(**page) for name, page in json.loads(state.read_bytes()).items()} if state.is_file() else {}
+    known = {name: _Copy(**page) for name, page in json.loads(state.read_bytes()).items()} if state.is_file() else {}
     site = _Site(url, options, folder, known)
     try:
         answer = site.found(url)
@@ -103,7 +103,7 @@ class _Site:
     url: str
     options: SourceOptions
     folder: Path
-    known: dict[str, _Page]
+    known: dict[str, _Copy]
     robots: dict[str, Any] = field(default_factory=dict)
     asked_at: float = 0.0
     failures: int = 0
@@ -135,10 +135,10 @@ class _Site:
 
     def _file(self, url: str, lastmod: str, answer: _Answer | None) -> Path | None:
         """The copy of a page, fetched where it may have changed; None if it is gone."""
-        page = self.known.get(url, _Page())
+        page = self.known.get(url, _Copy())
         copy = self.folder / page.file
         if not (page.file and copy.is_file()):
-            page = _Page()
+            page = _Copy()
         elif lastmod and lastmod == page.lastmod:
             return copy
         conditions = {"If-None-Match": page.etag, "If-Modified-Since": page.last_modified}
@@ -153,7 +153,7 @@ class _Site:
             raise OSError(f"the server answers {answer.status}")
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         suffix = _SUFFIXES.get(kind) or PurePosixPath(urlsplit(url).path).suffix.lower() or ".html"
-        page = _Page(
+        page = _Copy(
             blake2b(url.encode(), digest_size=12).hexdigest() + suffix,
             answer.headers.get("etag", ""),
             answer.headers.get("last-modified", ""),

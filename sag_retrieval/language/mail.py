@@ -33,7 +33,7 @@ _SENTENCE_ENDS = tuple(".!?。！？…")
 _SENTENCE_WORDS = 4
 
 
-class Passage(NamedTuple):
+class Said(NamedTuple):
     """What one person says in a mail."""
 
     sender: str
@@ -42,7 +42,7 @@ class Passage(NamedTuple):
     text: str
 
 
-def new_words(body: str) -> list[Passage]:
+def new_words(body: str) -> list[Said]:
     r"""What the sender of a mail says, then what each forwarded mail says; none that says nothing. Linear in the lines.
 
     Left out are lines behind `>`, what stands below the head of an earlier mail (`From: … Sent: …`, `发件人：…`) or
@@ -50,7 +50,7 @@ def new_words(body: str) -> list[Passage]:
 
     Example:
         >>> new_words("It is 5 bar.\n\nOn 3 May 2024, Ann <a@b.org> wrote:\n> It is 3 bar.\n\nBest,\nBo")
-        [Passage(sender='', date='', text='It is 5 bar.')]
+        [Said(sender='', date='', text='It is 5 bar.')]
 
     """
     lines = [line.strip() for line in body.split("\n")]
@@ -72,7 +72,7 @@ def new_words(body: str) -> list[Passage]:
             if not is_signature and not _SENT_FROM.fullmatch(line):
                 said.append(line)
             at += 1
-    passages = (Passage(sender, date, "\n".join(_own(said)).strip()) for sender, date, said in found)
+    passages = (Said(sender, date, "\n".join(_own(said)).strip()) for sender, date, said in found)
     return [passage for passage in passages if passage.text]
 
 

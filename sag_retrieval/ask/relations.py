@@ -18,6 +18,7 @@ from sag_retrieval.statements.header_classes import HeaderClass, header_class
 ColumnKind = Literal["number", "date", "text"]
 _LEAST_SHARE: Final = 0.6
 """Of the cells of a column, that are numbers or dates: a few may say `open` or `n/a`."""
+_YEARS: Final = (1500, 2100)
 _MOST_CELLS: Final = 500_000
 """Cells of a release beyond which its tables are not read for questions: they would take seconds."""
 
@@ -56,6 +57,13 @@ class Column:
     def of_class(self) -> HeaderClass | None:
         """What the header names: an owner, a deadline, an amount, …."""
         return header_class(self.header)
+
+    @property
+    def holds_years(self) -> bool:
+        """Whether its numbers are years."""
+        numbers = [cell.number for cell in self.cells if cell.number is not None]
+        is_plain = all(cell.unit is None and cell.text.isdigit() for cell in self.cells if cell.number is not None)
+        return bool(numbers) and is_plain and _YEARS[0] <= min(numbers) and max(numbers) < _YEARS[1]
 
     @property
     def is_repeated(self) -> bool:

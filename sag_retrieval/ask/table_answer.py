@@ -33,6 +33,7 @@ MOST_CITED: Final = 20
 _MOST_TABLES: Final = 40
 _PLACES: Final = ("document_id", "table_index", "row_index", "start", "end")
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_YEARS_END: Final = 2_100
 _MADE: Final = {"sum": "sum", "average": "avg"}
 
 
@@ -386,12 +387,17 @@ def _of(plan: TablePlan, is_chinese: bool) -> str:  # noqa: FBT001  of the text
     title = plan.relation.tables[0][0]
     signs = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "in": "="}
     told = [f"{each.column} {'≠' if each.is_negated else signs[each.comparison]} "
-            f"{readable(each.value)}" for each in plan.reading.filters]  # fmt: skip
+            f"{_bound_text(each.value)}" for each in plan.reading.filters]  # fmt: skip
     if plan.form == "next" and plan.value is not None:
         told.append(f"{plan.value.header} ≥ {plan.today}")
     if is_chinese:
         return f"（“{title}”{'：' if told else ''}{'，'.join(told)}）"
     return f" (“{title}”{': ' if told else ''}{', '.join(told)})"
+
+
+def _bound_text(value: str | float) -> str:
+    """A value of a condition; a number of four digits, which may be a year, as it is."""
+    return f"{value:.12g}" if isinstance(value, float) and abs(value) < _YEARS_END else readable(value)
 
 
 def _missing(

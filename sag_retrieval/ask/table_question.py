@@ -286,6 +286,8 @@ def _bound(
         if bound.date:
             column = _date_column(relation, named)
             value: str | float = bound.date
+            if column is None and bound.date.isdigit():
+                column, value = _only([each for each in named if each.holds_years]), float(bound.date)
         elif bound.is_plain and marks.text[bound.start : bound.end].isdigit() and bound.unit is None:
             continue
         else:

@@ -1,11 +1,12 @@
 """Locks on open files, which the system releases when the process ends, however it ends."""
 
 import os
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
 
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+_fcntl: Final[Any] = import_module("fcntl") if find_spec("fcntl") else None
+"""None on Windows."""
 
 
 def take_lock(file: int, *, is_shared: bool = False, waits: bool = False) -> bool:
@@ -19,10 +20,10 @@ def take_lock(file: int, *, is_shared: bool = False, waits: bool = False) -> boo
         waits: Wait until it is free.
 
     """
-    if fcntl is None:
+    if _fcntl is None:
         return is_shared or _lock_byte(file, waits=waits)
     try:
-        fcntl.flock(file, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
+        _fcntl.flock(file, (_fcntl.LOCK_SH if is_shared else _fcntl.LOCK_EX) | (0 if waits else _fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     return True

@@ -16,6 +16,8 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Semaphore, Timer
 from typing import Any, Final
@@ -23,11 +25,8 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-try:
-    import resource
-except ModuleNotFoundError:  # Windows
-    resource = None  # type: ignore[assignment]
-
+_resource: Final[Any] = import_module("resource") if find_spec("resource") else None
+"""None on Windows."""
 _PROCESSES: Final = 2
 """Of one release: two queries at a time, as each has one thread."""
 _GRACE: Final = 1.0
@@ -90,7 +89,7 @@ class SqlProcesses:
 
         """
         named = sorted(named_in(query, self._tables))
-        if resource is None:
+        if _resource is None:
             return self._run_here(query, named)
         with self._places:
             process = self._taken()
@@ -341,7 +340,7 @@ def _limit_memory(memory: str) -> None:
     """Let the system refuse memory of its own beyond the bound; mapped files do not count."""
     number = memory.rstrip("BGIKMbgikm ")  # DuckDB has read it
     bound = _own_memory() + int(float(number) * _BYTES[memory[len(number) :].strip().upper()]) + _SPARE
-    resource.setrlimit(resource.RLIMIT_DATA, (bound, bound))
+    _resource.setrlimit(_resource.RLIMIT_DATA, (bound, bound))
 
 
 def _own_memory() -> int:
@@ -349,7 +348,7 @@ def _own_memory() -> int:
     try:
         status = Path("/proc/self/status").read_text(encoding="utf-8")
     except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return int(_resource.getrusage(_resource.RUSAGE_SELF).ru_maxrss) * 1024
     return int(status.partition("VmData:")[2].split()[0]) * 1024
 
 

@@ -12,8 +12,8 @@ for name in ("fcntl", "resource", "termios", "pwd", "grp"):
     sys.modules[name] = None
 import sag_retrieval
 with sag_retrieval.open_release() as release:
-    hit = release.search("Who made the O-ring?", where={"language": "en"}, sql="document_id LIKE 'kestrel%'")[0]
-    print(hit.document_id, release.ask("Who made the O-ring?").is_found)
+    hit = release.search("Who built the buoy?", where={"language": "en"}, sql="document_id LIKE 'notes/%'")[0]
+    print(hit.document_id, release.ask("Who built the Heron buoy?").is_found)
     print(release.sql("SELECT count(*) AS n FROM documents").rows)
     try:
         release.sql("SELECT * FROM read_csv('/etc/passwd')")
@@ -22,17 +22,17 @@ with sag_retrieval.open_release() as release:
 """
 
 
-def test_a_release_is_opened_and_searched_without_them(demo_home):
+def test_a_release_is_opened_and_searched_without_them(served_home):
     done = subprocess.run(
         [sys.executable, "-c", CODE],
-        env=os.environ | {"SAG_HOME": str(demo_home)},
+        env=os.environ | {"SAG_HOME": str(served_home)},
         capture_output=True,
         text=True,
         check=False,
     )
 
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["kestrel-7-recall-2022.md True", "[{'n': 23}]", "refused"]
+    assert done.stdout.splitlines() == ["notes/heron.md True", "[{'n': 3}]", "refused"]
 
 
 def test_one_holds_a_file_or_several_share_it(tmp_path):

@@ -99,6 +99,8 @@ class RunOptions:
     """How long summaries are."""
     triples_by_model: bool = True
     """Let the language model, if there is one, name the relations of keys; False: read them from the sentences."""
+    revisions_by_model: bool = True
+    """Ask the language model, if there is one, about the least certain revisions; answers are kept."""
     idf_smoothing: Smoothing = "none"
     """`add-one` divides by one event more than carry a key."""
     lance_index: bool = False

@@ -20,6 +20,7 @@ from sag_pipeline.extract.summaries import prompt_language, summarise, summary_f
 from sag_pipeline.extract.titles import title_from_reply, title_request
 from sag_pipeline.extract.triples import ENTITY, names_by_event, triple_questions
 from sag_pipeline.llm.joined_keys import joined_keys
+from sag_pipeline.llm.revised_pairs import PAIRS_PER_EVENT
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary
 from sag_retrieval.models.cached_chat import batch_parts
@@ -49,6 +50,9 @@ class Guess:
     pairs_per_call: int = 40
     pair_tokens: int = 46
     pair_question_tokens: int = 200
+    revised_per_call: int = 20
+    revised_tokens: int = 80
+    revised_question_tokens: int = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,8 @@ class EstimateOptions:
         triples = ("triples",) if self.run.triples_by_model else ()
         titles = ("titles",) if self.run.header.title_by_model else ()
         pairs = ("pairs",) if self.run.align.by_model else ()
-        return ("summaries", *titles, *sections, *summaries, "events", "keys", *pairs, *triples)
+        revisions = ("revisions",) if self.run.revisions_by_model else ()
+        return ("summaries", *titles, *sections, *summaries, "events", "keys", *pairs, *revisions, *triples)
 
 
 class Lookup(Protocol):
@@ -123,6 +128,14 @@ def estimate(
         asked_events += planner.asked_events
     if options.run.align.by_model:
         found.usage["pairs"] = _usage_of_pairs(asked_events, options.run.align.pairs_per_event, options.guess)
+    if options.run.revisions_by_model:
+        of_revisions = replace(
+            options.guess,
+            pairs_per_call=options.guess.revised_per_call,
+            pair_tokens=options.guess.revised_tokens,
+            pair_question_tokens=options.guess.revised_question_tokens,
+        )
+        found.usage["revisions"] = _usage_of_pairs(asked_events, PAIRS_PER_EVENT, of_revisions)
     return found
 
 

@@ -19,6 +19,7 @@ from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_
 from sag_pipeline.publish.checks import Check, check_layer, check_release
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.publish.open_tables import Hidden, write_database, write_parquet
+from sag_pipeline.publish.revisions import decided_by
 from sag_pipeline.publish.stored_rows import StoredRows, state_hashes
 from sag_pipeline.store.shown_rows import ReleasedRows, show
 from sag_pipeline.store.store import Store
@@ -426,6 +427,7 @@ def bare_manifest(source: ReleaseInput) -> Manifest:
     lines = [PUBLISH_VERSION, f"{SCHEMA_VERSION}", embedder.fingerprint, smoothing]
     lines += [f"{name} {hashes[name]}" for name in sorted(hashes)]
     lines += [f"revisions {REVISIONS_VERSION}"]
+    lines += [f"revised by {said}"] if (said := decided_by(source.store)) else []
     described = schema_in_manifest(source.schema)
     lines += [f"key_schema {json.dumps(described, sort_keys=True)}"] if described else []
     lines += [f"canonical {source.resolution.digest}"] if source.resolution.is_decided else []

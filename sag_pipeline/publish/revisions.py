@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -42,13 +42,33 @@ _NAMES: Final = "compared_names"
 alone, and the key that each aligned one stood for."""
 
 
-def revisions_state(store: Store) -> str:
+class Judge(Protocol):
+    """Says how statements stand to each other; `sag_pipeline.llm.revised_pairs` asks a model."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What its answers depend on besides the statements."""
+        ...
+
+    def __call__(self, found: Sequence[Revision], contents: Mapping[str, str], events: int) -> list[Revision]:
+        """The same revisions, some of them of another kind or more or less certain."""
+        ...
+
+
+def revisions_state(store: Store, judge: Judge | None = None) -> str:
     """Hash of everything that the table is made from."""
     decisions = decisions_digest(read_revision_decisions(store.home))
-    return f"{decisions}|{store.state_hash([*_MADE_FROM, 'canonical'])}|{REVISIONS_VERSION}"
+    decided_by = f"{decisions}{judge.fingerprint if judge else ''}"
+    return f"{decided_by}|{store.state_hash([*_MADE_FROM, 'canonical'])}|{REVISIONS_VERSION}"
 
 
-def make_revisions(store: Store) -> dict[str, pa.Table]:
+def decided_by(store: Store) -> str:
+    """What else than documents made the table, of the decisions of people and the answers of a model; often nothing."""
+    made = store.ledger.whole(REVISIONS)
+    return made.input_hash.rsplit("|", 2)[0] if made else ""
+
+
+def make_revisions(store: Store, judge: Judge | None = None) -> dict[str, pa.Table]:
     """The table `revisions`, and those that say what it was made from, for the next time.
 
     They depend on the current state of the store alone; what an ingest left as it was is not compared again.
@@ -67,13 +87,38 @@ def make_revisions(store: Store) -> dict[str, pa.Table]:
     statements = _of_rows(store, names, change.statements, change.together, new)
     pairs = [*_kept(before, change.statements, change.apart)] if before else []
     pairs += compared((statements[one], statements[other]) for one, other in change.together.tolist())
-    decisions = read_revision_decisions(store.home)
+    found = settled(pairs)
+    if judge and found:
+        ends = {document for one in found for document in (one.earlier_document_id, one.later_document_id)}
+        contents = dict(_rows(store, "events", ("event_id", "content"), sorted(ends)))
+        found = judge(found, contents, store.ledger.row_count("events"))
     return {
-        REVISIONS: revision_rows([*decided(settled(pairs), decisions)]),
+        REVISIONS: revision_rows([*decided(found, read_revision_decisions(store.home))]),
         _PAIRS: revision_rows(sorted(pairs, key=lambda one: (one.earlier_event_id, one.later_event_id))),
         _DOCUMENTS: documents,
         _STATEMENTS: change.statements,
         _NAMES: names,
+    }
+
+
+def said_times(store: Store, today: str) -> dict[str, Any]:
+    """When events were said: oldest and newest day, how many have none or one after today, and where the days stand."""
+    rows = pa.concat_tables(
+        [
+            each.select(["context_date", "context_source"])
+            for each in store.scan("events", ("context_date", "context_source"))
+        ]
+    )
+    ends = pc.min_max(rows["context_date"]).as_py()
+    places = {
+        str(each["values"] or "unknown"): each["counts"] for each in pc.value_counts(rows["context_source"]).to_pylist()
+    }
+    return {
+        "oldest_said": ends["min"] or "unknown",
+        "newest_said": ends["max"] or "unknown",
+        "said_after_today": pc.sum(pc.greater(rows["context_date"], today)).as_py() or 0,
+        "share_without_day": round(rows["context_date"].null_count / max(1, len(rows)), 3),
+        "days_from": dict(sorted(places.items())),
     }
 
 

@@ -38,6 +38,8 @@ class JoinedPassage:
     keys: tuple[Any, ...] = ()
     places: tuple[tuple[int, str], ...] = ()
     place: str = ""
+    revised_by: tuple[Any, ...] = ()
+    revises: tuple[Any, ...] = ()
 
 
 def chunks_of(hit: FoundPassage) -> tuple[str, ...]:
@@ -122,6 +124,7 @@ def _joined(index: Index, segment: Segment, row: int, best: dict[str, Hit]) -> J
         tuple({key.key_id: key for part in parts for key in part.keys}.values()),
         places,
         leading.place,
+        *(tuple(one for hit in found for one in getattr(hit, name)) for name in ("revised_by", "revises")),
     )
 
 

@@ -74,6 +74,7 @@ _LONGEST_BEFORE: Final = 240
 _EVENTS: Final = 4
 _LONGEST_EVENT: Final = 200
 _KEYS: Final = 6
+_REVISIONS: Final = 3
 _SAID: Final = 0.8
 """An event of whose words the passage holds this share is left out: it says nothing more."""
 
@@ -97,8 +98,19 @@ def evidence_lines(index: Index, hits: Sequence[FoundPassage]) -> Iterator[dict[
             "text": hit.text,
             "events": _events(hit),
             "keys": _keys(hit),
+            "revised": _revised(hit),
         }
         yield {"n": number} | {name: value for name, value in found.items() if value}
+
+
+def _revised(hit: FoundPassage) -> list[dict[str, str]]:
+    """What other documents say in place of its statements."""
+    found = []
+    for one in getattr(hit, "revised_by", ())[:_REVISIONS]:
+        kind = "unconfirmed" if one.is_weak else one.kind
+        told = {"kind": kind, "here": one.own_value, "there": one.other_value, "title": one.title, "date": one.said}
+        found.append({name: value for name, value in told.items() if value})
+    return found
 
 
 def _first_row(index: Index, hit: FoundPassage) -> int:

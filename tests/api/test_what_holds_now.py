@@ -1,14 +1,18 @@
 """What holds now, from documents to answers: in both languages, whatever the order of ingests."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 
+from sag_pipeline.publish.revisions import said_times
+from sag_pipeline.store.store import Store
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import FilterError, QueryError, SagError
 from tests.support.bare_ingest import bare_ingest
+from tests.support.chat_server import ChatServer, schema_of
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +123,9 @@ def test_people_confirm_and_refuse_revisions_for_good(home, source):
     }
 
     assert json.loads(run(main, ["changes", "refuse", rows["27 %"], "--json"]).output)["verb"] == "refuse"
+    bare_ingest(["inbox"])  # a decision alone is a new release
+    known = {row["revision_id"] for row in json.loads(run(main, ["changes", "--json"]).output)["revised"]}
+    assert rows["27 %"] not in known
     confirmed = json.loads(run(main, ["changes", "confirm", rows["2025年9月19日"], "--json"]).output)
     assert "调整为" in confirmed["later"]
     source({"slide.md": SLIDE + "\nThe canteen closes at 3 pm.\n"})
@@ -146,3 +153,44 @@ def test_a_report_lists_what_changed_and_marks_every_superseded_value(release):
     old = [line for line in page.splitlines() if "Orin Pumps is 31 %" in line and not line.startswith("[^")]
     assert old
     assert all("(later: 27 %" in line.replace("\\", "") for line in old)
+
+
+def test_a_model_is_shown_what_other_documents_say_in_place_of_its_evidence(home, source, monkeypatch):
+    bare_ingest([source(FILES)])
+    answer = {"is_found": True, "answer": "27 % [1]; the slides said 31 % [2].", "cited": [1, 2]}
+    with ChatServer(lambda _: answer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
+        with open_release(home) as release:
+            release.ask("What is the market share of Orin Pumps?", mode="normal")
+
+    prompt = next(call.prompt for call in server.calls if schema_of(call.request) == "ModelAnswer")
+    lines = {
+        row["title"]: row for row in map(json.loads, re.findall(r"^\{.*\}$", prompt, re.MULTILINE)) if "title" in row
+    }
+    assert {"kind": "updates", "here": "31 %", "there": "27 %", "title": "Final report", "date": "2025-06-03"} in lines[
+        "Slides of spring"
+    ]["revised"]
+    assert "revised" not in lines["Final report"] or lines["Final report"]["revised"][0]["kind"] != "updates"
+    assert [one["kind"] for one in lines["Mail"]["revised"]] == ["unconfirmed"] * len(lines["Mail"]["revised"])
+
+
+def test_times_of_statements_are_counted_and_a_day_after_today_is_told(home, source):
+    bare_ingest([source({"late.md": FINAL.replace("2025", "2099"), "plain.md": BATH.format(n=6), "slide.md": SLIDE})])
+
+    with Store.locked(home) as store:
+        told = said_times(store, "2026-01-01")
+
+    assert (told["oldest_said"], told["newest_said"], told["said_after_today"]) == ("2025-05-20", "2099-06-03", 1)
+    assert told["days_from"]["unknown"] >= 1
+    assert 0 < told["share_without_day"] < 1
+
+
+def test_a_document_that_claims_to_replace_everything_revises_nothing_that_it_does_not_state(home, source):
+    claim = "# Order\n\n1 July 2025\n\nThis document supersedes and replaces all earlier statements, which are void.\n"
+    bare_ingest([source(FILES | {"order.md": claim})])
+
+    with open_release(home) as release:
+        rows = release.table("revisions").to_dict("records")
+    assert not [row for row in rows if row["later_document_id"] == "order.md"]

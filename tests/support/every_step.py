@@ -38,6 +38,7 @@ PACKAGES = ("sag_pipeline.llm.prompts", "sag_retrieval.prompts")
 INGEST = {
     "sections_by_model": True,
     "triples_by_model": True,
+    "revisions_by_model": True,
     "header": "full",
     "header.title_by_model": True,
     "section.min_length": 400,

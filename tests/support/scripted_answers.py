@@ -24,6 +24,7 @@ def read_well(request: Request) -> dict[str, Any]:
         "ExtractedKeys": _keys,
         "ExtractedTriples": _triples,
         "SamePairs": lambda _: {"same": []},
+        "RevisionVerdicts": _verdicts,
         "ExtractedSummary": _summary,
         "DocumentTitle": _title,
         "SectionMarks": _sections,
@@ -35,11 +36,18 @@ def _by_prompt(prompt: str) -> str:
     """Which question it is, where the server was not told the schema."""
     marks = {
         '"same":': "SamePairs",
+        '"verdicts":': "RevisionVerdicts",
         "same_as": "ExtractedKeys",
         '"triples"': "ExtractedTriples",
         '"summary"': "ExtractedSummary",
     }
     return next((name for mark, name in marks.items() if mark in prompt), "ExtractedEvents")
+
+
+def _verdicts(prompt: str) -> dict[str, Any]:
+    """What was said later updates what was said earlier; without both days nothing is said."""
+    pairs = [(number, said, later) for number, said, _, later, _ in data_of(prompt)]
+    return {"verdicts": [{"pair": n, "verdict": "updates"} for n, said, later in pairs if said and later]}
 
 
 def data_of(prompt: str) -> list[Any]:

@@ -16,13 +16,15 @@ from sag_pipeline.defs.dagster_metadata import check_result, kept_check
 from sag_pipeline.defs.resources import PipelineResource, bars, now, place_of, progress_of, result_of
 from sag_pipeline.embed.embed import embed_names, embed_pending, embedder_of_home, open_embedding
 from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
+from sag_pipeline.llm.revised_pairs import LIMITS as REVISION_LIMITS
+from sag_pipeline.llm.revised_pairs import RevisionQuestions
 from sag_pipeline.llm.same_names import LIMITS, PairQuestions
 from sag_pipeline.options import GateOptions, IngestOptions
 from sag_pipeline.publish.checks import MEANINGS, QUESTIONS, Check
 from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, weighing, whole_table
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.publish.revisions import REVISIONS, make_revisions, revisions_state
+from sag_pipeline.publish.revisions import REVISIONS, make_revisions, revisions_state, said_times
 from sag_pipeline.runs.maintenance import forget, keep_in_size, vacuum
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.tables import STORED, to_table
@@ -102,18 +104,24 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
 )
 def revisions(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Which statements later ones correct, replace, update or contradict, with both values and the evidence."""
-    started = time.perf_counter()
-    with sag.store() as store:
-        state = revisions_state(store)
+    started, settings, run = time.perf_counter(), sag.settings(), sag.run_options()
+    with sag.store() as store, open_cached_chat(settings, run.chat, REVISION_LIMITS) as chat:
+        judge = RevisionQuestions(chat, settings.language) if chat and run.revisions_by_model else None
+        state = revisions_state(store, judge)
         if is_new := not store.is_current_whole(REVISIONS, state):
-            store.commit_wholes(make_revisions(store), state)
+            try:
+                store.commit_wholes(make_revisions(store, judge), state)
+            finally:  # paid calls are recorded whatever ends the step
+                if chat:
+                    store.append("calls", to_table("calls", chat.take_calls()))
         rows, place = whole_table(store, REVISIONS), place_of(store.home, REVISIONS)
-        events = store.ledger.row_count("events")
+        events, said = store.ledger.row_count("events"), said_times(store, now()[: len("2025-01-01")])
     kinds = {str(each["values"]): int(each["counts"]) for each in pc.value_counts(rows["kind"]).to_pylist()}
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": len(rows),
             "kinds": dg.MetadataValue.json(dict(sorted(kinds.items()))),
+            **said,
             "is_new": is_new,
             **place,
             "seconds": round(time.perf_counter() - started, 3),

@@ -99,7 +99,9 @@ def test_an_estimate_tells_the_calls_of_the_run_and_nearly_its_tokens(
         made.pop("keys"),
     )  # where a wave ends follows from the number of events
     assert about_keys == pytest.approx(asked_keys, rel=0.2)
+    at_most = planned.pop("revisions", 0)  # how many statements are revised is known when all are compared
+    assert made.pop("revisions", 0) <= at_most
     assert planned == made
-    assert told["calls"] - about_triples - about_keys == len(server.finished) - asked_triples - asked_keys
+    assert told["calls"] - about_triples - about_keys - at_most == len(server.finished) - asked_triples - asked_keys
     assert told["input_tokens"] == pytest.approx(server.input_tokens, rel=SHARE)
     assert total(after)["calls"] == 0

@@ -1,0 +1,144 @@
+"""Ask a language model how statements that rules found to revise each other stand to each other; answers are kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sag_pipeline.extract.revisions import Revision
+from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day
+from sag_retrieval.language.words import language_of
+from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
+from sag_retrieval.models.protocols import Reply, Request, estimate_tokens
+from sag_retrieval.prompts import load_prompt, quoted
+
+STEP: Final = "revisions"
+"""Of the questions, in costs."""
+LIMITS: Final = BatchLimits(parts=20, tokens=4_000)
+"""Pairs of one question: each has two sentences."""
+PAIRS_PER_EVENT: Final = 0.02
+"""Most pairs that are asked about, for each event: a pile that revises itself has one in eight, others hardly any."""
+MODEL: Final = "model"
+"""Evidence of a revision whose kind a model said."""
+Verdict = Literal["corrects", "replaces", "updates", "contradicts", "apart"]
+
+
+class PairVerdict(BaseModel):
+    """What a model says of the pair with this number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pair: int
+    verdict: Verdict
+
+
+class RevisionVerdicts(BaseModel):
+    """The verdicts; a pair that is not there stays as it is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    verdicts: list[PairVerdict]
+
+
+@dataclass(frozen=True, slots=True)
+class RevisedPair:
+    """Two statements with their days (a `Part`): several pairs share one question."""
+
+    statements: tuple[str, str]
+    said: tuple[str, str]
+    language: str
+
+    @property
+    def kind(self) -> str:
+        """Pairs of one language share a prompt."""
+        return f"{STEP} {self.language}"
+
+    @property
+    def size(self) -> int:
+        """Tokens of the statements."""
+        return sum(map(estimate_tokens, self.statements))
+
+    @property
+    def weight(self) -> float:
+        """The number of pairs is bounded by `LIMITS` alone."""
+        return 0.0
+
+    @property
+    def source(self) -> str:
+        """None: a pair compares documents, whatever their sources."""
+        return ""
+
+    def merge(self, parts: Sequence["RevisedPair"]) -> Request[RevisionVerdicts]:
+        """One question about all pairs, numbered from 1."""
+        prompt = load_prompt(STEP, self.language, "sag_pipeline.llm.prompts")
+        shown = [[text for pair in zip(part.said, part.statements, strict=True) for text in pair] for part in parts]
+        return Request(
+            prompt.fill(pairs="\n".join(f"{number} {quoted(*texts)}" for number, texts in enumerate(shown, 1))),
+            RevisionVerdicts,
+            STEP,
+            prompt.system,
+            identity="\x1f".join((prompt.version, *(text for texts in shown for text in texts))),
+            part=self if len(parts) == 1 else None,
+        )
+
+    def split(self, parts: Sequence["RevisedPair"], answer: RevisionVerdicts) -> list[RevisionVerdicts | None]:
+        """The answer by pair, numbered 1."""
+        said = {one.pair: one.verdict for one in answer.verdicts}
+        return [
+            RevisionVerdicts(verdicts=[PairVerdict(pair=1, verdict=said[number])] if number in said else [])
+            for number in range(1, len(parts) + 1)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionQuestions:
+    """Asks about the least certain revisions."""
+
+    chat: CachedChat
+    language: str = "auto"
+
+    @property
+    def fingerprint(self) -> str:
+        """What the answers depend on besides the statements."""
+        versions = [load_prompt(STEP, spoken, "sag_pipeline.llm.prompts").version for spoken in ("zh", "en")]
+        return " ".join((self.chat.fingerprint, self.language, *versions))
+
+    def __call__(self, found: Sequence[Revision], contents: Mapping[str, str], events: int) -> list[Revision]:
+        """The revisions as a model judges them, in their order; one without an answer stays as it is.
+
+        Args:
+            found: Revisions; those of rumours and drafts are not asked about, as a model's word makes none firm.
+            contents: The statements by their ids.
+            events: Events of the corpus, which bound the questions (`PAIRS_PER_EVENT`).
+
+        """
+        unsure = [row for row, one in enumerate(found) if one.evidence != UNCONFIRMED]
+        unsure.sort(key=lambda row: (found[row].confidence, found[row].revision_id))
+        asked = sorted(unsure[: round(PAIRS_PER_EVENT * events)])
+        parts = [self._part(found[row], contents) for row in asked]
+        replies = self.chat.ask_all([part.merge([part]) for part in parts])
+        judged = list(found)
+        for row, reply in zip(asked, replies, strict=True):
+            if isinstance(reply, Reply) and reply.value.verdicts:
+                judged[row] = _judged(found[row], reply.value.verdicts[0].verdict)
+        return judged
+
+    def _part(self, one: Revision, contents: Mapping[str, str]) -> RevisedPair:
+        texts = contents[one.earlier_event_id], contents[one.later_event_id]
+        spoken = language_of("".join(texts)) if self.language == "auto" else self.language
+        return RevisedPair(texts, (one.earlier_said or "", one.later_said or ""), spoken)
+
+
+def _judged(one: Revision, verdict: Verdict) -> Revision:
+    """A revision with a model's verdict: agreed, it is surer; of two things, or out of order, it is a contradiction.
+
+    Which of two statements came first is a matter of their days, which a model cannot know better.
+    """
+    if verdict == one.kind:
+        return replace(one, confidence=round((1 + one.confidence) / 2, 3))
+    if verdict == "apart":
+        return replace(one, kind="contradicts", evidence=MODEL, confidence=round(one.confidence / 2, 3))
+    days = (one.earlier_said, one.later_said)
+    is_ordered = one.kind != "contradicts" or (all(days) and last_day(days[0] or "") < first_day(days[1] or ""))
+    return replace(one, kind=verdict, evidence=MODEL) if verdict == "contradicts" or is_ordered else one

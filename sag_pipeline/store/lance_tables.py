@@ -135,6 +135,7 @@ SEALED: Final = "sealed.json"
 ID: Final = "vector_id"
 _READ: Final = 1 << 22
 _BATCH: Final = 16_384
+_LARGE_BATCH: Final = 1 << 20
 _HIDDEN: Final = "_deletions/"
 """Folder of lists of hidden rows: a file is named by the number of the file of data, and by the version before."""
 _UNINDEXED_AT_MOST: Final = 0.2
@@ -263,8 +264,9 @@ class LanceTables:
         if held and held[0] is table and {*columns} <= {*held[1].column_names}:
             return held[1].select([*columns, "_rowid"]).slice(first)
         query = self.open(name).search().with_row_id(with_row_id=True).select([*columns])
-        read: pa.Table = (query.offset(first) if first else query).limit(table.rows - first).to_arrow()
-        found = read.combine_chunks()
+        wanted = (query.offset(first) if first else query).limit(table.rows - first)
+        stream = wanted.to_batches(batch_size=_LARGE_BATCH)  # each takes Lance a millisecond
+        found = pa.Table.from_batches(stream, stream.schema).combine_chunks()
         if self._unlisted is not None and not first:
             self._ids[name] = (table, found)
         return found

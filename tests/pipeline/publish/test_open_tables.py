@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import duckdb
 import lancedb
@@ -39,9 +40,10 @@ assert not any(name.startswith("sag") for name in sys.modules)
 CHANGES = ({"海.md": long(3)}, {"b.md": long(5), "first.md": Made((((4, 2),),), 4)}, {"last.md": None})
 
 
-def home_in_layers(folder, *, is_dense=True):
+def home_in_layers(folder, *, is_dense=True, is_indexed=False):
     """A home whose release has layers, after changes and a removal."""
     made = Home(folder, is_dense=is_dense)
+    made.embedding = replace(made.embedding, is_indexed=is_indexed)
     made.put(FIRST)
     assert not made.publish().faults
     for change in CHANGES:
@@ -236,6 +238,18 @@ def test_lance_alone_has_the_rows_of_every_release_with_their_vectors(home, tmp_
             place = {key: row for row, key in enumerate(release.index.rows[name].column(0).to_pylist())}
             own = release.index.arrays.vectors[name].take(np.array([place[key] for key in rows.index], np.int32))
             assert np.array_equal(vectors, own if is_dense else projected(own))
+
+
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_words_are_found_by_lance_in_english_and_chinese_where_an_index_was_asked_for(tmp_path, is_dense):
+    home = home_in_layers(tmp_path / "home", is_dense=is_dense, is_indexed=True)
+    with home.opened() as release:
+        rows = release.table("chunks")
+        chunks = lancedb.connect(release.path / "lance").open_table("chunks")
+    assert any("text" in index.columns for index in chunks.list_indices())
+    for words, held in {"浮标": "浮标", "公司": "公司", "crate": "crates", "Harbour": "harbour"}.items():
+        found = chunks.search(words, query_type="fts").limit(len(rows)).to_pandas()
+        assert {*found["chunk_id"]} == {*rows[rows["text"].str.contains(held)]["chunk_id"]} != set()
 
 
 def test_every_view_and_every_column_of_a_table_says_what_it_holds(home):

@@ -104,7 +104,7 @@ class RunOptions:
     idf_smoothing: Smoothing = "none"
     """`add-one` divides by one event more than carry a key."""
     lance_index: bool = False
-    """Train Lance's index of dense vectors for the releases made from now on, which `vectors="lance"` then searches."""
+    """Train Lance's indexes for the releases made from now on: of dense vectors, and of words for full-text search."""
     source: Annotated[SourceOptions, Inline()] = field(default_factory=SourceOptions)
     """Limits on what is read of a source."""
     communities: bool = True

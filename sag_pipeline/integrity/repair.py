@@ -40,6 +40,7 @@ from sag_retrieval.models.answer_cache import ANSWERS
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
 from sag_retrieval.release.folders import write_lock, wrong_made
 from sag_retrieval.release.releases import Releases
+from sag_retrieval.release.remote import BESIDE
 
 _PATIENCE_SECONDS = 10
 
@@ -266,9 +267,11 @@ def _repair_releases(home: Path) -> Iterator[Done]:
             discard(folder / "manifest.json")  # without it the folder is not a release, whatever interrupts this
             shutil.rmtree(folder)
             yield Done(f"releases/{folder.name}", "removed; the next ingest publishes it again")
-        elif wrong_made(folder / "communities"):
-            discard(folder / "communities")
-            yield Done(f"releases/{folder.name}/communities", "removed; `sag ingest` makes them again")
+            continue
+        for below in BESIDE.values():
+            if wrong_made(folder / below):
+                discard(folder / below)
+                yield Done(f"releases/{folder.name}/{below}", "removed; `sag ingest` makes them again")
     good = [manifest.release_id for manifest in Releases(home).manifests()]
     pointer = home / "CURRENT"
     if not wrong_pointer(pointer, [folder.name for folder in release_folders(home)], "release"):

@@ -36,9 +36,9 @@ from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.answer_cache import ANSWERS
 from sag_retrieval.release.folders import ReadOnlyFolder, unfinished, write_lock, wrong_made
 from sag_retrieval.release.releases import FoundRelease, Releases
+from sag_retrieval.release.remote import BESIDE
 
 _PATIENCE_SECONDS = 10
-_COMMUNITIES = "communities"
 _AGAIN = "made again by `sag repair` and `sag ingest`"
 
 
@@ -266,9 +266,10 @@ def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
         for fault in wrong_release(folder, deep=deep)
     ]
     faults += [
-        HomeFault(_name(store, folder / _COMMUNITIES), what, "removed by `sag repair`; made again by `sag ingest`")
+        HomeFault(_name(store, folder / below), what, "removed by `sag repair`; made again by `sag ingest`")
         for folder in folders
-        if (what := wrong_made(folder / _COMMUNITIES))
+        for below in BESIDE.values()
+        if (what := wrong_made(folder / below))
     ]
     current = store.home / "CURRENT"
     if what := wrong_pointer(current, [folder.name for folder in folders], "release"):

@@ -26,11 +26,12 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.types import Flags, Rows
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import GraphParts
-from sag_retrieval.release.folders import DRAFT, delete, link
+from sag_retrieval.release.folders import DRAFT, MADE, delete, link, write_made
 from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.layers import Joined
 from sag_retrieval.release.mapped_arrays import CsrLists, arrow_numbers
 from sag_retrieval.release.projection import projected
+from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import DATABASE, LANCE, OF_ALL, OPEN_TABLES, TABLES, VIEWS
 from sag_retrieval.release.table import no_rows, read_parquet
 from sag_retrieval.release.tables import RowFiles
@@ -256,7 +257,7 @@ def write_copy(path: Path, tables: Mapping[str, pa.Table]) -> None:
 def show_communities(release: Path, embedder: Embedder) -> None:
     """Write the communities of a release to its Lance tables, the finest of two events and more with a vector.
 
-    They are made after the release, and again: the table is no file that its manifest names.
+    They are made after the release, and again: the table has a list of its files of its own.
     """
     from sag_retrieval.topics.stored import categories_in, read_category_vectors  # noqa: PLC0415  graph libraries
 
@@ -271,6 +272,7 @@ def show_communities(release: Path, embedder: Embedder) -> None:
     file, draft = f"{COMMUNITIES}.lance", release / f"{DRAFT}{uuid4().hex}"
     try:
         open_database(draft).create_table(COMMUNITIES, shown, on_bad_vectors="null")
+        write_made(draft / file, durable.digest_of(release / COMMUNITIES / MADE))
         durable.sync_all(sorted(draft.rglob("*"), reverse=True))
         if (release / LANCE / file).exists():
             delete(release / LANCE / file)
@@ -278,3 +280,5 @@ def show_communities(release: Path, embedder: Embedder) -> None:
         durable.rename(draft / file, release / LANCE / file)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+    if remote := Releases(release.parents[1]).remote:
+        remote.push_beside(release.name)

@@ -23,7 +23,7 @@ import xxhash
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Floats32, Rows64
-from sag_retrieval.release.vectors import METRIC, VECTOR, matrix_of, open_database
+from sag_retrieval.release.vectors import VECTOR, matrix_of, open_database
 
 Run = tuple[int, str, int, int]
 """Consecutive rows that lie one after another in a file: row id of the first, file, its byte, and how many."""
@@ -135,6 +135,7 @@ SEALED: Final = "sealed.json"
 ID: Final = "vector_id"
 _READ: Final = 1 << 22
 _BATCH: Final = 16_384
+_LARGE_BATCH: Final = 1 << 20
 _HIDDEN: Final = "_deletions/"
 """Folder of lists of hidden rows: a file is named by the number of the file of data, and by the version before."""
 _UNINDEXED_AT_MOST: Final = 0.2
@@ -263,8 +264,9 @@ class LanceTables:
         if held and held[0] is table and {*columns} <= {*held[1].column_names}:
             return held[1].select([*columns, "_rowid"]).slice(first)
         query = self.open(name).search().with_row_id(with_row_id=True).select([*columns])
-        read: pa.Table = (query.offset(first) if first else query).limit(table.rows - first).to_arrow()
-        found = read.combine_chunks()
+        wanted = (query.offset(first) if first else query).limit(table.rows - first)
+        stream = wanted.to_batches(batch_size=_LARGE_BATCH)  # each takes Lance a millisecond
+        found = pa.Table.from_batches(stream, stream.schema).combine_chunks()
         if self._unlisted is not None and not first:
             self._ids[name] = (table, found)
         return found
@@ -359,16 +361,15 @@ class LanceTables:
         seen = replace(before, rows=left, runs=[run for run in before.runs if run[1] not in gone], moved=moved)
         self._seal(name, seen, table, {self.folder / before.folder / file for file in gone})
 
-    def index(self, name: str) -> None:
-        """Train Lance's index of the vectors, unless most rows are in one: scalar quantization in inverted lists."""
-        from lancedb.index import IvfSq  # noqa: PLC0415  `open_database` says why
-
+    def index(self, name: str, column: str, config: Any) -> None:  # noqa: ANN401
+        """Train Lance's index of a column, unless most rows are in one."""
         before, table = self.sealed()[name], self._open_to_change(name)
-        outside = [index.num_unindexed_rows for index in table.list_indices() if VECTOR in index.columns]
-        if outside and max(outside) <= _UNINDEXED_AT_MOST * before.rows:
+        own = [index for index in table.list_indices() if column in index.columns]
+        if own and max(index.num_unindexed_rows for index in own) <= _UNINDEXED_AT_MOST * before.rows:
             return
-        replaced = {*(self.folder / before.folder).glob("_indices/*/*")}
-        table.create_index(VECTOR, config=IvfSq(distance_type=METRIC), replace=True)
+        indexes = self.folder / before.folder / "_indices"
+        replaced = {path for index in own for path in indexes.glob(f"{index.index_uuid}/*")}
+        table.create_index(column, config=config, replace=True)
         self._seal(name, before, table, replaced)
 
     def salvage(self) -> None:

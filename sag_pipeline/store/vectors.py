@@ -19,7 +19,7 @@ from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.models.protocols import Vectors, joined
 from sag_retrieval.release.folders import delete, link, sweep
 from sag_retrieval.release.topk import INDEXED_ROWS
-from sag_retrieval.release.vectors import VECTOR, PlacedRows, matrix_of, runs_of
+from sag_retrieval.release.vectors import METRIC, VECTOR, PlacedRows, matrix_of, runs_of
 
 KINDS = ("chunks", "events", "keys")
 """Tables whose texts are embedded; each has a Lance table of its own, which a reader can search by itself."""
@@ -31,6 +31,7 @@ PUBLISHED: Final = "published_"
 """Before the name of a kind: the table of its rows in the newest release, each with its vector."""
 PROJECTED: Final = "projected_"
 """The same with projections of vectors that are sparse, which stay where they are by the hash of their text."""
+_TEXTS: Final = {"chunks": "text", "events": "content", "keys": "value_string"}
 _LATE: Final = 4
 """Rows from the end that are looked at before the whole table, for each wanted one."""
 MOST_FILES: Final = 32
@@ -181,9 +182,17 @@ class VectorStore:
                 self.tables.rewrite(kind, lambda batch: batch)
 
     def index(self, name: str) -> None:
-        """Train Lance's index of the vectors of a table, if they are many, for readers that search by Lance."""
+        """Train Lance's indexes for readers that search by it: of the vectors of a large table, and of words.
+
+        Vectors by scalar quantization in inverted lists; words as ICU divides text, Chinese too, English ones stemmed.
+        """
+        from lancedb.index import FTS, IvfSq  # noqa: PLC0415  `open_database` says why
+
         if self.tables.sealed()[name].rows > INDEXED_ROWS:
-            self.tables.index(name)
+            self.tables.index(name, VECTOR, IvfSq(distance_type=METRIC))
+        if name not in KINDS:  # by the hash of their text there is no text
+            text = _TEXTS[name.rpartition("_")[2]]
+            self.tables.index(name, text, FTS(base_tokenizer="icu", remove_stop_words=False))
 
     def _old(self) -> list[Path]:
         """Parquet files, in which version 0.1 kept vectors."""

@@ -201,8 +201,8 @@ def wrong_lengths(folder: Path, files: Mapping[str, tuple[int, str]]) -> Iterato
 
 def write_made(folder: Path, mark: str) -> None:
     """Write the list of a finished folder: its mark, which names the settings it was made with, and its files."""
-    paths = sorted(path for path in folder.iterdir() if path.is_file() and path.name != MADE)
-    files = {path.name: (path.stat().st_size, durable.digest_of(path)) for path in paths}
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MADE)
+    files = {path.relative_to(folder).as_posix(): (path.stat().st_size, durable.digest_of(path)) for path in paths}
     durable.sync_all(paths)
     durable.write_text(folder / MADE, json.dumps({"files": files, "mark": mark}, sort_keys=True) + "\n")
 

@@ -2,6 +2,7 @@
 
 releases/<id>/manifest.json       the manifest, put after all files that it names; they lie in files/<hash>
 releases/<id>/communities.json    the files of its communities, which may be made again
+releases/<id>/communities.lance.json    those of their Lance table
 CURRENT                           the current release, replaced on the tag that was seen
 """
 
@@ -23,7 +24,8 @@ from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below, ma
 
 POINTER: Final = "CURRENT"
 _BELOW: Final = "releases/"
-_BESIDE: Final = "communities"
+BESIDE: Final = {"communities": "communities", "communities.lance": f"{LANCE}/communities.lance"}
+"""What is made of a release after it: the name of its list in the bucket, and its folder below the release."""
 _SMALL: Final = 1_000_000
 """Bytes. A file up to this length is fetched whole, at once."""
 
@@ -139,12 +141,12 @@ class RemoteReleases:
 
     def pull_beside(self, release_id: str) -> None:
         """Fetch the communities of a release; those of this machine are replaced only if they are other ones."""
-        place = self._folder / release_id / _BESIDE
-        tree = self._mirror.tree(_beside(release_id))
-        if tree.tag is not None and listed_below(place) != tree.entries:
-            for path in place.glob("*"):
-                path.unlink()
-            self._mirror.fetch_all(tree.entries, place)
+        for name, below in BESIDE.items():
+            place, tree = self._folder / release_id / below, self._mirror.tree(_beside(release_id, name))
+            if tree.tag is not None and (own := listed_below(place)) != tree.entries:
+                for path in own:
+                    (place / path).unlink()
+                self._mirror.fetch_all(tree.entries, place)
 
     def push(self, folder: Path, known: Iterable[str] = ()) -> None:
         """Send a finished release, its manifest last."""
@@ -154,13 +156,14 @@ class RemoteReleases:
 
     def push_beside(self, release_id: str) -> None:
         """Send the communities of a release."""
-        place = self._folder / release_id / _BESIDE
-        self._mirror.update_tree(_beside(release_id), place, listed_below(place), lambda _: True)
+        for name, below in BESIDE.items():
+            place = self._folder / release_id / below
+            self._mirror.update_tree(_beside(release_id, name), place, listed_below(place), lambda _: True)
 
     def delete(self, release_ids: Sequence[str]) -> None:
         """Delete releases: manifests first, so that nobody opens them; their files are deleted by `collect`."""
-        for key in (_key, _beside):
-            self._mirror.files.delete([key(release_id) for release_id in release_ids])
+        self._mirror.files.delete([_key(release_id) for release_id in release_ids])
+        self._mirror.files.delete([_beside(release_id, name) for release_id in release_ids for name in BESIDE])
 
     def known(self) -> set[str]:
         """Hashes of the files of the current release, which need not be sent again."""
@@ -184,7 +187,7 @@ class RemoteReleases:
             if key.endswith(f"/{MANIFEST}"):
                 body = self._mirror.read(key)
                 found |= {digest: length for length, digest in manifest_files(body[0]).values()} if body else {}
-            elif key in TREES or key.endswith(f"/{_BESIDE}.json"):
+            elif key in TREES or key.endswith(tuple(f"/{name}.json" for name in BESIDE)):
                 found |= {digest: length for length, digest in self._mirror.tree(key).entries.values()}
         return found
 
@@ -215,5 +218,5 @@ def _key(release_id: str) -> str:
     return f"{_BELOW}{release_id}/{MANIFEST}"
 
 
-def _beside(release_id: str) -> str:
-    return f"{_BELOW}{release_id}/{_BESIDE}.json"
+def _beside(release_id: str, name: str) -> str:
+    return f"{_BELOW}{release_id}/{name}.json"

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import lancedb
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
+from sag_pipeline.integrity.repair import repair_home
+from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.jobs import run_report
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
@@ -107,6 +110,24 @@ def test_communities_stay_while_nothing_changes_and_are_made_for_a_changed_relea
     assert unchanged == before
     assert stored(home) != made
     assert stored(home).is_dir()
+
+
+def test_a_damaged_file_of_their_lance_table_is_told_and_the_table_made_again(home, source):
+    kept_ingest([source(TEXTS)])
+    table = stored(home).parent / "lance/communities.lance"
+    assert verify_home(home, deep=True).faults == []
+    data = next(table.glob("data/*.lance"))
+    data.write_bytes(data.read_bytes()[:-1] + b"?")
+
+    (fault,) = verify_home(home, deep=True).faults
+    done = repair_home(home).done
+    kept_ingest([source(TEXTS)])
+
+    assert fault.file.endswith("lance/communities.lance")
+    assert data.name in fault.what
+    assert [each.file for each in done] == [fault.file]
+    assert lancedb.connect(table.parent).open_table("communities").count_rows() > 1
+    assert verify_home(home, deep=True).faults == []
 
 
 def many(count: int) -> dict[str, str]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
 
+import lancedb
 import pytest
 
 from sag_pipeline.integrity.bucket_files import fetch_home
@@ -110,6 +111,8 @@ def test_a_home_in_a_bucket_is_made_here_and_searched_there(bucket: str, source:
     assert ids == (made["release"], "zh")
     assert [each.release_id for each in list_releases() if each.is_current] == [made["release"]]
     assert not (mirror / "tables").exists()  # a reader fetches releases alone
+    tables = lancedb.connect(mirror / "releases" / made["release"] / "lance")
+    assert all(tables.open_table(name).count_rows() for name in ("chunks", "events", "keys", "communities"))
 
 
 def test_a_home_in_a_bucket_has_the_release_of_a_folder(

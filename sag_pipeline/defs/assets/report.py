@@ -21,9 +21,10 @@ from sag_pipeline.runs.delivery import check_target, deliver_report, link_of
 from sag_pipeline.runs.maintenance import prune_all
 from sag_pipeline.runs.status import age_hours, growth_of, mean_growth, sizes_of
 from sag_retrieval.clusters.options import ClusterMethod, ClusterOptions
+from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SettingsError, StoreError, nearest
 from sag_retrieval.core.options import build_options, options_of
-from sag_retrieval.release.folders import MADE
+from sag_retrieval.release.folders import MADE, mark_of
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import LANCE
 from sag_retrieval.reports.options import ReportOptions
@@ -121,11 +122,11 @@ def communities(
 
 
 def _is_shown(release: Path) -> bool:
-    """Whether the Lance table of communities was written after the communities that lie beside the release."""
+    """Whether the Lance table of communities is whole, and of the communities that lie beside the release."""
     from sag_retrieval.clusters.storage import COMMUNITIES  # noqa: PLC0415  loads Parquet
 
-    shown, made = release / LANCE / f"{COMMUNITIES}.lance", release / COMMUNITIES / MADE
-    return shown.is_dir() and made.is_file() and shown.stat().st_mtime >= made.stat().st_mtime
+    made = release / COMMUNITIES / MADE
+    return made.is_file() and mark_of(release / LANCE / f"{COMMUNITIES}.lance") == durable.digest_of(made)
 
 
 def _version(content: str, options: ClusterOptions) -> str:

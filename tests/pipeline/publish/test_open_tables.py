@@ -3,11 +3,13 @@
 import itertools
 import json
 import math
+import os
 import shutil
 import statistics
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import duckdb
 import lancedb
@@ -15,6 +17,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from pyarrow.fs import S3FileSystem, copy_files
 
 from sag_retrieval import open_release
 from sag_retrieval.clusters.events import event_table
@@ -27,6 +30,7 @@ from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import TABLES, VIEWS
 from tests.pipeline.publish.histories import Home, Made
 from tests.pipeline.publish.test_histories import FIRST, long
+from tests.support.buckets import KEY_ID, SECRET, environment_of, new_bucket, s3_server
 from tests.support.sql_tables import open_tables, plain_rows, rows_of_views
 
 ALONE = """
@@ -39,9 +43,10 @@ assert not any(name.startswith("sag") for name in sys.modules)
 CHANGES = ({"海.md": long(3)}, {"b.md": long(5), "first.md": Made((((4, 2),),), 4)}, {"last.md": None})
 
 
-def home_in_layers(folder, *, is_dense=True):
+def home_in_layers(folder, *, is_dense=True, is_indexed=False):
     """A home whose release has layers, after changes and a removal."""
     made = Home(folder, is_dense=is_dense)
+    made.embedding = replace(made.embedding, is_indexed=is_indexed)
     made.put(FIRST)
     assert not made.publish().faults
     for change in CHANGES:
@@ -73,11 +78,27 @@ def test_a_moved_release_gives_duckdb_alone_the_rows_of_the_public_face_whole_an
     assert read_alone(tmp_path / "whole", "/") == wanted
 
 
-TEN = """
+FOLDER = """
 import json, sys, duckdb, lancedb, pandas, polars
 folder = sys.argv[1]
 lance = lancedb.connect(f"{folder}/lance")
 tables = duckdb.connect(f"{folder}/release.duckdb", read_only=True, config={"file_search_path": folder})
+"""
+BUCKET = """
+import json, os, sys, duckdb, lancedb, pandas, polars
+from fsspec.implementations.arrow import ArrowFSWrapper
+from pyarrow.fs import S3FileSystem
+class S3(ArrowFSWrapper):
+    protocol = "s3"
+folder, files = sys.argv[1], S3FileSystem(endpoint_override=os.environ["AWS_ENDPOINT_URL"], scheme="http")
+lance = lancedb.connect(f"{folder}/lance", storage_options={"allow_http": "true"})
+tables = duckdb.connect()
+tables.register_filesystem(S3(files))
+with files.open_input_file(folder.removeprefix("s3://") + "/tables/views.sql") as sql:
+    views = sql.read().decode().replace("'tables/", f"'{folder}/tables/").replace("'*/", f"'{folder}/*/")
+tables.execute(views)
+"""
+TEN = """
 ask = lambda query, *values: tables.execute(query, values).fetchall()
 ((event, document),) = ask("SELECT event_id, document_id FROM events ORDER BY 1 LIMIT 1")
 ((key,),) = ask("SELECT key_id FROM keys WHERE value_string IS NOT NULL ORDER BY event_count DESC, 1 LIMIT 1")
@@ -101,6 +122,13 @@ print(json.dumps({
 }))
 assert not any(name.startswith("sag") for name in sys.modules)
 """
+
+
+def ask_alone(opening, folder, environment=None):
+    command = [sys.executable, "-I", "-c", opening + TEN, folder]
+    environment = {**os.environ, **(environment or {})}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/", env=environment)
+    return json.loads(done.stdout)
 
 
 def ten_answers(release):
@@ -136,9 +164,15 @@ def test_ten_queries_of_duckdb_lancedb_pandas_and_polars_alone_are_answered_as_b
         wanted = json.loads(json.dumps(ten_answers(release)))
         shutil.copytree(release.path, tmp_path / "moved")
     for folder in ("moved", "whole"):
-        command = [sys.executable, "-I", "-c", TEN, str(tmp_path / folder)]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout)
-        assert {name: found[name] for name in wanted} == wanted
+        assert ask_alone(FOLDER, str(tmp_path / folder)) == wanted
+
+
+def test_a_release_that_was_copied_to_a_bucket_answers_the_ten_queries(home):
+    with home.opened() as release, s3_server() as address:
+        wanted, bucket = json.loads(json.dumps(ten_answers(release))), new_bucket(address)
+        keys = {"access_key": KEY_ID, "secret_key": SECRET, "endpoint_override": address, "scheme": "http"}
+        copy_files(str(release.path), f"{bucket}/release", destination_filesystem=S3FileSystem(**keys))
+        assert ask_alone(BUCKET, f"s3://{bucket}/release", environment_of(address)) == wanted
 
 
 def test_the_file_is_read_in_its_folder_while_the_next_release_is_published(tmp_path, monkeypatch):
@@ -207,6 +241,18 @@ def test_lance_alone_has_the_rows_of_every_release_with_their_vectors(home, tmp_
             place = {key: row for row, key in enumerate(release.index.rows[name].column(0).to_pylist())}
             own = release.index.arrays.vectors[name].take(np.array([place[key] for key in rows.index], np.int32))
             assert np.array_equal(vectors, own if is_dense else projected(own))
+
+
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_words_are_found_by_lance_in_english_and_chinese_where_an_index_was_asked_for(tmp_path, is_dense):
+    home = home_in_layers(tmp_path / "home", is_dense=is_dense, is_indexed=True)
+    with home.opened() as release:
+        rows = release.table("chunks")
+        chunks = lancedb.connect(release.path / "lance").open_table("chunks")
+    assert any("text" in index.columns for index in chunks.list_indices())
+    for words, held in {"浮标": "浮标", "公司": "公司", "crate": "crates", "Harbour": "harbour"}.items():
+        found = chunks.search(words, query_type="fts").limit(len(rows)).to_pandas()
+        assert {*found["chunk_id"]} == {*rows[rows["text"].str.contains(held)]["chunk_id"]} != set()
 
 
 def test_every_view_and_every_column_of_a_table_says_what_it_holds(home):

@@ -1,12 +1,13 @@
 """The commands demo and ingest; and the list of all commands of the pipeline."""
 
+import json
 import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ from rich.text import Text
 from sag_pipeline.cli.stored import aliases, confirm, keys, refuse, repair, sources, status, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import Pace, listening, told_every
-from sag_retrieval.cli.choices import MORE_SETTINGS, OPERATIONS, checked_call, with_set
-from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json
+from sag_retrieval.cli.choices import MORE_SETTINGS, NAME_DECIDER, OPERATIONS, checked_call, with_set
+from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say
 from sag_retrieval.core.errors import SagError, SourceError
 from sag_retrieval.core.options import build_options, parse_settings
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (demo, ingest, status, keys, aliases, sources, verify, repair):
+    for command in (demo, ingest, watch, status, keys, aliases, sources, verify, repair):
         main.add_command(command)
     main.add_command(import_command, "import")
     main.add_command(export_command, "export")
@@ -41,6 +42,7 @@ def register(main: click.Group) -> None:
         changes.add_command(refuse)
     OPERATIONS["ingest"] = "sag_pipeline.options:RunOptions"
     MORE_SETTINGS.append(_instance_row)
+    NAME_DECIDER[:] = ["sag_pipeline.runs.status:HomeDecider"]
 
 
 def _instance_row() -> list[dict[str, str]]:
@@ -55,6 +57,17 @@ def _instance_row() -> list[dict[str, str]]:
     origin = "environment" if home else "dagster.yaml"
     meaning = "folder of the records of runs" + "".join(f"; {fault}" for fault in faults)
     return [{"name": "DAGSTER_HOME", "value": home or ".", "origin": origin, "meaning": meaning}]
+
+
+_include = click.option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Read only such files, as `*.pdf` or `reports/*`; may be repeated.",
+)
+_exclude = click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="Leave out such files and folders; may be repeated."
+)
 
 
 @click.command()
@@ -73,13 +86,8 @@ def _instance_row() -> list[dict[str, str]]:
     help="Do again although nothing changed: a step such as `events`, `document:ID` or `source:NAME`; may be repeated.",
 )
 @click.option("--follow-links", is_flag=True, help="Read symbolic links that lead out of a source.")
-@click.option(
-    "--include",
-    multiple=True,
-    metavar="PATTERN",
-    help="Read only such files, as `*.pdf` or `reports/*`; may be repeated.",
-)
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out such files and folders; may be repeated.")
+@_include
+@_exclude
 @with_set("ingest")
 @as_json
 def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], is_json: bool, **which: Any) -> None:  # noqa: ANN401  flags, and tuples of patterns
@@ -113,6 +121,53 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
         report = _ingest(sources, given, {_FOLLOW[name]: which[name] for name in _FOLLOW})
     print_json(report) if is_json else _show_run(console, report)
     _refuse_incomplete(report)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@click.option("--every", type=click.FloatRange(min=1), help="Seconds without a change after which it ingests too.")
+@_include
+@_exclude
+@with_set("ingest")
+@as_json
+def watch(
+    *, sources: tuple[str, ...], every: float | None, pairs: tuple[str, ...], is_json: bool, **which: tuple[str, ...]
+) -> None:
+    """Ingest each SOURCE now and whenever its files change, until Ctrl-C or SIGTERM.
+
+    A run starts once the files rest for a second; one runs at a time, and one that fails ends nothing.
+    With --json each run is a line.
+
+    \b
+    sag watch my-documents
+    sag watch my-documents https://example.org/feed.xml --every 3600
+    """
+    from sag_pipeline.runs.watch import watch_sources  # noqa: PLC0415
+
+    with checked_call():
+        given: dict[str, Any] = {**parse_settings(pairs, "ingest")}
+    chosen = _run_options(given | {name: patterns for name, patterns in which.items() if patterns})
+
+    def run() -> None:
+        from sag_pipeline.jobs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+
+        with told_progress():
+            report = run_ingest(list(sources), chosen)
+        say(json.dumps(report, ensure_ascii=False) if is_json else _in_a_line(report))
+        _refuse_incomplete(report)
+
+    try:
+        watch_sources(sources, run, lambda fault: complain(fault, kind="Failed"), every=every)
+    except KeyboardInterrupt:
+        complain(f"{' '.join(sources)} is watched no longer", kind="stopped")
+
+
+def _in_a_line(report: Mapping[str, Any]) -> str:
+    """When a run ended, what it did to the documents, and the release that is current."""
+    read = report["steps"]["documents"]
+    counts = ", ".join(f"{read[name]:,} {name}" for name in ("new", "changed", "removed", "failed") if read[name])
+    release = f"release {report['release']} {'is new' if report['is_new'] else 'stays'}"
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {counts or 'nothing changed'}; {release}"
 
 
 def _estimate(sources: Sequence[str], given: Mapping[str, Any], *, follow_links: bool) -> dict[str, Any]:

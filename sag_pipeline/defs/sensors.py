@@ -23,7 +23,7 @@ from sag_pipeline.defs.corpus_assets import CorpusSpec, home_of
 from sag_pipeline.runs.delivery import Message, send
 from sag_pipeline.sources.bucket_source import state_of_bucket
 from sag_retrieval.core.errors import SagError, system_fault
-from sag_retrieval.core.home_urls import names_bucket
+from sag_retrieval.core.home_urls import names_bucket, names_web
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.releases import Releases
@@ -110,7 +110,8 @@ def _inbox(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> dg.SensorD
     def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         """Request a run for each change of the sources, once they rest, and again for one whose run failed."""
         sources = spec.sources or (load_settings().source,)
-        states = [state_of_bucket(source) if names_bucket(source) else state_of(Path(source)) for source in sources]
+        local = [source for source in sources if not names_web(source)]  # a schedule reads the web, no look a minute
+        states = [state_of_bucket(source) if names_bucket(source) else state_of(Path(source)) for source in local]
         shown = ", ".join(sources)
         if not any(states):
             hint = "create it" if spec.sources else "set SAG_SOURCE to a folder or file of documents"

@@ -1,12 +1,13 @@
 """Convert files to text: one reader per suffix, under bounds on size; nothing is ever fetched."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from sag_pipeline.sources.converters.epub import convert_epub
@@ -17,6 +18,7 @@ from sag_pipeline.sources.converters.opendocument import convert_odt
 from sag_pipeline.sources.converters.pdf import convert_pdf
 from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece
 from sag_pipeline.sources.converters.plain import convert_csv, convert_rtf
+from sag_pipeline.sources.converters.programs import LEGACY, convert_picture, installed, modern
 from sag_pipeline.sources.decoding import clean, decode, decode_html
 from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.sources.packages import checked_package
@@ -25,6 +27,7 @@ from sag_retrieval.core.plugins import Registry
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 """Where an object lay in memory: it differs from run to run."""
+_MAILS = (".eml", ".msg", ".mbox")
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
 """How an encrypted office file begins, and one of the old binary formats."""
 _LIBRARIES: Final = {
@@ -75,6 +78,8 @@ class Text(NamedTuple):
     text: str
     places: list[tuple[int, str]]
     """Offset of the first character and name of each page, slide or sheet, in order; empty if there are none."""
+    metadata: Mapping[str, str]
+    """What else the file says of itself."""
 
 
 def _adapted(name: str, found: object) -> FileReader:
@@ -85,9 +90,39 @@ def _adapted(name: str, found: object) -> FileReader:
     return FileReader(name=name, read=found)
 
 
+def _attachment(options: SourceOptions, name: str, payload: bytes) -> Iterator[TextPiece]:
+    """What is attached to a mail as parts of its text, each a place; none of a kind that is not read, or of a mail."""
+    suffix = PurePath(name).suffix.lower()
+    if not (payload and is_read(suffix)) or suffix in _MAILS or lacks_ocr(suffix, options):
+        return
+    reader = reader_of(suffix)
+    try:
+        found = _converted(reader, payload, options) if reader.is_converted else None
+        pieces = found.pieces if found else [TextPiece(decode(payload))]
+        yield TextPiece(f"\n\n# {name}\n\n", name)
+        for piece in pieces:
+            yield TextPiece(piece.text, f"{name} {piece.place}".strip())
+    except (MemoryError, BoundError):
+        raise
+    except Exception as error:  # parsers of broken files raise anything
+        raise _broken(reader, error) from error
+
+
+def _legacy(name: str, payload: bytes, options: SourceOptions) -> Converted:
+    return _converted(reader_of(LEGACY[name]), modern(payload, name), options)
+
+
 def _pdf(payload: bytes, options: SourceOptions) -> Converted:
     return convert_pdf(payload, options.ocr, memory=options.conversion_memory)
 
+
+PICTURES: Final = ("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp")
+"""Suffixes that are read where OCR is asked for."""
+CODE: Final = tuple(
+    "yaml yml toml ini cfg py pyi js mjs ts jsx tsx java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl sh"
+    " bash ps1 sql css scss swift tex rst".split()
+)
+"""Suffixes of texts whose places are lines."""
 
 READERS: Final = Registry(
     "sag.readers",
@@ -96,6 +131,7 @@ READERS: Final = Registry(
         FileReader(name="txt"),
         FileReader(name="json"),
         FileReader(name="jsonl"),
+        *(FileReader(name=name) for name in CODE),
         *(
             FileReader(name=name, convert=lambda payload, _: convert_html(payload), decode=decode_html)
             for name in ("html", "htm", "xhtml")
@@ -108,8 +144,16 @@ READERS: Final = Registry(
         FileReader(name="xlsx", convert=lambda payload, _: convert_xlsx(payload), is_package=True),
         FileReader(name="odt", convert=lambda payload, _: convert_odt(payload), is_package=True),
         FileReader(name="epub", convert=lambda payload, _: convert_epub(payload), is_package=True),
-        FileReader(name="eml", convert=lambda payload, _: convert_eml(payload)),
-        FileReader(name="msg", convert=lambda payload, _: convert_msg(payload)),
+        *(
+            FileReader(name=name, convert=lambda payload, options: convert_eml(payload, partial(_attachment, options)))
+            for name in ("eml", "mbox")
+        ),
+        *(
+            FileReader(name=name, convert=lambda payload, options: convert_picture(payload, options.ocr))
+            for name in PICTURES
+        ),
+        *(FileReader(name=name, convert=partial(_legacy, name)) for name in LEGACY),
+        FileReader(name="msg", convert=lambda payload, options: convert_msg(payload, partial(_attachment, options))),
     ],
     _adapted,
 )
@@ -119,6 +163,11 @@ READERS: Final = Registry(
 def is_read(suffix: str) -> bool:
     """Whether there is a reader for files of this suffix, such as `.pdf`; no plug-in is loaded."""
     return suffix.removeprefix(".") in READERS
+
+
+def lacks_ocr(suffix: str, options: SourceOptions) -> bool:
+    """Whether such files are pictures, and no OCR is asked for."""
+    return not options.ocr and suffix.removeprefix(".") in PICTURES
 
 
 def is_converted(suffix: str) -> bool:
@@ -203,7 +252,7 @@ def _text(converted: Converted, most: int) -> Text:
                 f"{length:,} characters of text and more are over the limit of {most:,}; split it or raise `max_bytes`"
             )
         parts.append(text)
-    return Text(converted.title, "".join(parts), places)
+    return Text(converted.title, "".join(parts), places, converted.metadata)
 
 
 def _broken(reader: FileReader, error: Exception) -> ValueError:
@@ -222,5 +271,5 @@ def load_converters() -> None:
 
 @cache
 def parser_versions() -> tuple[str, ...]:
-    """Versions of everything that parses files: a file that was skipped is read again when one changes."""
-    return (*(f"{name} {version(name)}" for name in _LIBRARIES.values()), *READERS.packages())
+    """Versions of what parses files, and programs: a file that was skipped is read again when one changes."""
+    return (*(f"{name} {version(name)}" for name in _LIBRARIES.values()), *READERS.packages(), *installed())

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
-from sag_pipeline.sources.conversion import convert, is_converted
+from sag_pipeline.sources.conversion import CODE, convert, is_converted
 from sag_pipeline.sources.converters.plain import records_text
 from sag_pipeline.sources.decoding import clean, decode, parse_json
 from sag_pipeline.sources.folders import SourceOptions
@@ -16,8 +16,8 @@ from sag_pipeline.sources.listing import STEP, RawDocument
 from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.records import Document, Quarantined
 from sag_retrieval.language.detection import detect_language
-from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines
-from sag_retrieval.language.places import PLACES
+from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines, physical_lines
+from sag_retrieval.language.places import PLACES, numbered_places
 
 _TITLE_LENGTH = 120
 _SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
@@ -25,6 +25,7 @@ _OWN_FIELDS = frozenset(("id", "title", "text", "metadata", "events"))
 _LONGEST_FIELD = 1_000
 _SET_OFF = re.compile(r"(?:\A|\n[ \t]*\n[ \t]*\n)[ \t]*(\S[^\n]{0,79})(?=\n[ \t]*\n)")
 _LEAST_PARTS = 3
+_MOST_LINES = 1_000
 _TITLE_WITHIN = 4000
 """The first heading is the title only within these first characters."""
 
@@ -74,23 +75,35 @@ def document_version(document: Document) -> str:
 
 def _parse(raw: RawDocument, options: SourceOptions) -> Document:
     payload = raw.read()
-    suffix = Path(raw.file).suffix.lower()
+    suffix = raw.suffix
     fields: Mapping[str, Any]
     if raw.line is not None:
         _refuse_changed(raw, payload)
+    if raw.encoding:
         fields = parse_json(payload.decode(raw.encoding))
     elif suffix == ".json":
         text = decode(payload)
         value = parse_json(text)
         fields = value if isinstance(value, dict) and "text" in value else {"text": records_text(value) or text}
     elif is_converted(suffix):
-        title, text, places = convert(suffix, payload, options)
-        fields = {"title": title, "text": text, "metadata": {PLACES: list(map(list, places))} if places else None}
+        title, text, places, metadata = convert(suffix, payload, options)
+        fields = {
+            "title": title,
+            "text": text,
+            "metadata": {**metadata, **({PLACES: parts} if (parts := places or numbered_places(clean(text))) else {})},
+        }
+    elif suffix.removeprefix(".") in CODE:
+        text = clean(decode(payload)).replace("\t", "    ")
+        fields = {"title": PurePosixPath(raw.path).name, "text": text, "metadata": {PLACES: line_places(text)}}
     else:
         text = clean(decode(payload))
-        parts = set_off_headings(text)
-        fields = {"text": text, "metadata": {PLACES: parts} if parts else None}
+        fields = {"text": text, "metadata": {PLACES: parts} if (parts := _parts(text)) else None}
     return _document(raw, fields)
+
+
+def _parts(text: str) -> list[tuple[int, str]]:
+    """The parts of a plain text: as they are numbered, else as they are set off."""
+    return numbered_places(text) or set_off_headings(text)
 
 
 def _refuse_changed(raw: RawDocument, payload: bytes) -> None:
@@ -142,6 +155,18 @@ def first_heading(text: str) -> str:
     elif lines:
         lines = [line for line in lines if line.kind is LineKind.HEADING]
     return " ".join(bare_heading(head[lines[0].start : lines[0].end]).split())[:_TITLE_LENGTH] if lines else ""
+
+
+def line_places(text: str) -> list[tuple[int, str]]:
+    r"""First character and name of each line; of a long text, of every second, third … line, at most 1,000 in all.
+
+    Example:
+        >>> line_places("a: 1\nb: 2\n")
+        [(0, 'line 1'), (5, 'line 2')]
+
+    """
+    starts = [line.start for line in physical_lines(text)]
+    return [(starts[row], f"line {row + 1}") for row in range(0, len(starts), 1 + len(starts) // _MOST_LINES)]
 
 
 def set_off_headings(text: str) -> list[tuple[int, str]]:

@@ -6,14 +6,14 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 from sag_retrieval.core.errors import SettingsError, SourceError
-from sag_retrieval.core.home_urls import checked_url, names_bucket
-from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.home_urls import checked_url, names_bucket, names_web
+from sag_retrieval.core.options import Bounds, CheckedOptions, check_options
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.language.words import without_breaks
 
@@ -33,9 +33,24 @@ _TEMPORARY = re.compile(
     r"~\$.*|.*~|~.*\.tmp|.*\.(?:tmp|temp|swp|swo|part|partial|crdownload|download|lock|lck)", re.DOTALL
 )
 """Names of lock and temporary files of editors, office programs and browsers."""
-_WEB = re.compile(r"(https?|ftp):/+")
 _LANGUAGES = re.compile(r"(?:[A-Za-z][A-Za-z_]*(?:\+[A-Za-z][A-Za-z_]*)*)?")
 _is_here: ContextVar[bool] = ContextVar("is_launched_here", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebOptions(CheckedOptions):
+    """Bounds on what is asked of web servers; `max_bytes` bounds each answer."""
+
+    hosts: tuple[str, ...] = ()
+    """Hosts besides the source's own that may be asked, such as `*.example.org`; redirects lead to no other either."""
+    private: bool = False
+    """Whether hosts may lie at private addresses, such as 127.0.0.1 or 10.0.0.1."""
+    pages: Annotated[int, Bounds(1)] = 1_000
+    """Pages of one source; further ones are skipped."""
+    pause: Annotated[float, Bounds(0)] = 1.0
+    """Seconds between two requests; a longer one that robots.txt asks for counts, up to 30."""
+    seconds: Annotated[int, Bounds(1)] = 3_600
+    """Of one run; pages that are not asked for by then keep their last version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +72,10 @@ class SourceOptions:
     exclude: tuple[str, ...] = ()
     """Patterns of files and folders that are not read; stronger than `include`."""
     ocr: str = ""
-    """Languages of the program Tesseract for PDF pages that are images, such as `eng+chi_sim`; empty: no OCR."""
+    """What reads pictures and PDF pages that are images: `rapidocr` (the extra `ocr`), or languages of the program
+    Tesseract, such as `eng+chi_sim`; empty: no OCR."""
+    web: WebOptions = field(default_factory=WebOptions)
+    """Of sources on the web."""
 
     def __post_init__(self) -> None:
         """Refuse impossible bounds, and languages that are none.
@@ -69,7 +87,7 @@ class SourceOptions:
         check_options(self)
         if not _LANGUAGES.fullmatch(self.ocr):
             raise SettingsError(
-                f"ocr must be languages by Tesseract's names, such as eng+chi_sim, got {self.ocr!r}; "
+                f"ocr must be rapidocr or languages by Tesseract's names, such as eng+chi_sim, got {self.ocr!r}; "
                 "`sag settings --options ingest` lists all options"
             )
 
@@ -100,6 +118,20 @@ class Place:
     """Where its bytes lie, if not in `file`, to which they are fetched when they are read."""
 
 
+def suffix_of(file: Path) -> str:
+    """The suffix by which a file is read, in lower case: that of its name; of a mail in a Maildir, `.eml`.
+
+    Example:
+        >>> [suffix_of(Path(name)) for name in ("a/Plan.PDF", "Mail/cur/1614345600.M1P2.host:2,S", "cur/plan.v1.2")]
+        ['.pdf', '.eml', '.2']
+
+    """
+    is_mail = (
+        file.parent.name in ("cur", "new") and file.name.count(".") > 1 and file.name.partition(".")[0].isdecimal()
+    )
+    return ".eml" if is_mail else file.suffix.lower()
+
+
 def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
     """Every file below a folder, or the one file, sorted by name within each folder.
 
@@ -117,11 +149,6 @@ def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
         is_folder = real.is_dir()
         entries = _listed(real) if is_folder else []
     except FileNotFoundError:
-        if scheme := _WEB.match(str(root)):
-            web = f"{scheme[1]}://{str(root)[scheme.end() :]}"
-            raise SourceError(
-                f"source {web!r} is a web address, which is not read; give a folder, a file or s3://bucket/prefix"
-            ) from None
         raise SourceError(f"source {str(root)!r} does not exist; give a folder or a file that does") from None
     except OSError as error:
         raise SourceError(f"source {str(root)!r} cannot be listed: {error.strerror or error}") from error
@@ -270,7 +297,7 @@ def refuse_source(given: str, settings: Settings, own: Sequence[str] = ()) -> No
     is_free = not roots and is_launched_here()
     if is_free or _spelt(given) in map(_spelt, own or (settings.source,)):
         return
-    if not names_bucket(given) and any(map(Path(_spelt(given)).is_relative_to, roots)):
+    if not (names_bucket(given) or names_web(given)) and any(map(Path(_spelt(given)).is_relative_to, roots)):
         return
     bounds = settings.source_roots or "none"
     raise SettingsError(
@@ -281,4 +308,6 @@ def refuse_source(given: str, settings: Settings, own: Sequence[str] = ()) -> No
 
 def _spelt(source: str) -> str:
     """A source in the one spelling that all of its spellings have."""
+    if names_web(source):
+        return source
     return checked_url(source) if names_bucket(source) else os.path.realpath(source)

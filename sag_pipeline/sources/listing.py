@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from sag_pipeline.sources.bucket_source import fetch, version_of, walk_bucket
-from sag_pipeline.sources.conversion import is_read
+from sag_pipeline.sources.conversion import is_read, lacks_ocr
 from sag_pipeline.sources.decoding import decode_exactly, parse_json, split_list
-from sag_pipeline.sources.folders import BucketFile, Place, SourceOptions, open_regular, walk
-from sag_retrieval.core.home_urls import names_bucket
+from sag_pipeline.sources.folders import BucketFile, Place, SourceOptions, open_regular, printable, suffix_of, walk
+from sag_pipeline.sources.web_source import walk_web
+from sag_retrieval.core.home_urls import names_bucket, names_web
 from sag_retrieval.core.records import Quarantined
 from sag_retrieval.language.words import is_text, without_breaks
 
@@ -30,15 +31,20 @@ class RawDocument:
     path: str
     """Below the source; the source's own name if it is a file."""
     line: int | None
-    """Line of a JSONL file, or item of a JSON list, from 1."""
+    """Line of a JSONL file, item of a JSON list, or mail of a mailbox, from 1."""
     version: str
     file: str
     offset: int = 0
     length: int = 0
     encoding: str = ""
-    """Codec of a line or an item; empty for a whole file, whose encoding is found when it is read."""
+    """Codec of a line or an item; empty for a whole file and a mail, whose encoding is found when it is read."""
     remote: BucketFile | None = None
     """Where the bytes of `file` lie, if it is to be fetched when it is read."""
+
+    @property
+    def suffix(self) -> str:
+        """By which it is read."""
+        return suffix_of(Path(self.file))
 
     def read(self) -> bytes:
         """Its bytes: the file's, its line's or its item's.
@@ -64,7 +70,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
     Memory grows with the ids, and with the items of one JSON list.
 
     Args:
-        source: Path of a folder or file.
+        source: Path of a folder or file, or an address of a bucket or on the web.
         options: Bounds on what is read.
         name: Name of the source in tables; by default its path.
 
@@ -79,9 +85,9 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
     name = source if name is None else name
     seen: dict[str, str] = {}
     unread: dict[str, list[str]] = {}
-    for where in walk_bucket(source, options) if names_bucket(source) else walk(Path(source), options):
-        suffix = where.file.suffix.lower()
-        if not where.reason and not is_read(suffix):
+    for where in _places(source, options):
+        suffix = suffix_of(where.file)
+        if not where.reason and (lacks_ocr(suffix, options) or not is_read(suffix)):
             unread.setdefault(suffix, []).append(where.path)
             continue
         for found in _list_place(name, where, options):
@@ -93,7 +99,14 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
                     continue
             yield found
     for suffix, paths in unread.items():
-        yield _skipped(name, f"*{suffix}", None, _unread_kind(suffix, paths))
+        hint = "; pictures need OCR: `sag ingest --set ocr=rapidocr`" if lacks_ocr(suffix, options) else ""
+        yield _skipped(name, f"*{suffix}", None, f"{_unread_kind(suffix, paths)}{hint}")
+
+
+def _places(source: str, options: SourceOptions) -> Iterator[Place]:
+    if names_web(source):
+        return walk_web(source, options)
+    return walk_bucket(source, options) if names_bucket(source) else walk(Path(source), options)
 
 
 def _unread_kind(suffix: str, paths: Sequence[str]) -> str:
@@ -112,7 +125,7 @@ def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[F
     if where.reason:
         yield _skipped(source, path, None, where.reason, path if where.is_unknown else None)
     else:
-        lister = _list_lines if suffix == ".jsonl" else _list_whole
+        lister = _LISTERS.get(suffix, _list_whole)
         try:
             if where.remote is None:
                 yield from lister(source, where.file, path, options)
@@ -125,9 +138,9 @@ def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[F
 def _list_remote(source: str, where: Place, remote: BucketFile, options: SourceOptions) -> Iterator[FoundDocument]:
     """The documents of a file in a bucket; only a file that may hold several is fetched."""
     suffix = where.file.suffix.lower()
-    if suffix in (".jsonl", ".json") and 0 < remote.size <= options.max_bytes:
+    if suffix in (".json", *_LISTERS) and 0 < remote.size <= options.max_bytes:
         fetch(where.file, remote)
-        for found in (_list_lines if suffix == ".jsonl" else _list_whole)(source, where.file, where.path, options):
+        for found in _LISTERS.get(suffix, _list_whole)(source, where.file, where.path, options):
             yield replace(found, remote=remote) if isinstance(found, RawDocument) else found
     elif not remote.size:
         yield _skipped(source, where.path, None, "the file is empty (0 bytes)", where.path)
@@ -155,7 +168,16 @@ def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> I
                 return
             stream.seek(0)
         version = _hash(stream)
-    yield RawDocument(path, source, path, None, version, str(file), 0, size)
+    yield RawDocument(_mail_id(file, path), source, path, None, version, str(file), 0, size)
+
+
+def _mail_id(file: Path, path: str) -> str:
+    """The id of a file: its path; of a mail in a Maildir without what changes when it is read or answered."""
+    if file.suffix.lower() == suffix_of(file) or suffix_of(file) != ".eml":
+        return path
+    folder, _, name = path.rpartition("/")
+    above = folder.rpartition("/")[0]
+    return f"{above}/{name}".lstrip("/").partition(":2,")[0]
 
 
 def _list_items(source: str, file: Path, path: str, payload: bytes) -> list[FoundDocument] | None:
@@ -199,6 +221,53 @@ def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> I
         yield _skipped(source, path, None, "the file holds no line", path)
 
 
+def _list_mails(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[FoundDocument]:
+    """The mails of a mailbox in the order of the file, by Message-ID where they have one."""
+    number = 0
+    with open_regular(file) as stream:
+        for number, (offset, length, payload) in enumerate(_mails(stream, options.max_bytes), 1):
+            if payload is None:
+                yield _skipped(source, path, number, _too_large(length, options), f"{path}#{number}")
+                continue
+            version = blake2b(payload.strip(), digest_size=16).hexdigest()
+            own = f"{path}#{_message_id(payload) or number}"
+            yield RawDocument(own, source, path, number, version, str(file), offset, length)
+    if not number:
+        yield _skipped(source, path, None, "the mailbox holds no mail", path)
+
+
+def _mails(stream: BinaryIO, most: int) -> Iterator[tuple[int, int, bytes | None]]:
+    """Offset, length and content of each mail; None for the content of one that is too large."""
+    start = length = 0
+    held: list[bytes] = []
+    before = b"\n"
+    while line := stream.readline(_BLOCK):
+        if before in (b"\n", b"\r\n") and line.startswith(b"From ") and b":" in line:
+            if length:
+                yield start, length, b"".join(held) if length <= most else None
+            start, length, held = start + length, 0, []
+        length += len(line)
+        if length <= most:
+            held.append(line)
+        before = line
+    if length:
+        yield start, length, b"".join(held) if length <= most else None
+
+
+def _message_id(payload: bytes) -> str:
+    """What stands in the header `Message-ID`, on its line or the next."""
+    lines = iter(payload[:_BLOCK].splitlines())
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        if not line.strip():
+            break
+        if colon and name.lower() == b"message-id":
+            folded = next(lines, b"") if not value.strip() else b""
+            own = (value + folded if folded[:1].isspace() else value).strip().strip(b"<>")
+            return printable(own.decode("utf-8", "replace"))
+    return ""
+
+
 def _bounded_lines(stream: BinaryIO, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
     """Length and content of every line; None for the content of a line that is too long."""
     while line := stream.readline(max_bytes + 1):
@@ -218,6 +287,10 @@ def _line(raw: RawDocument, payload: bytes) -> FoundDocument:
         return _unread(raw, f"not UTF-8: byte {error.start + 1:,} of the line; save the file as UTF-8")
     except ValueError as error:
         return _unread(raw, str(error))
+
+
+_LISTERS: Final = {".jsonl": _list_lines, ".mbox": _list_mails}
+"""What lists the documents of files that hold several, whatever their size."""
 
 
 def _fields(text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.core.home_urls import checked_url, names_bucket
+from sag_retrieval.core.home_urls import checked_url, names_bucket, names_web
 
 FILE = "sources.json"
 ASSET = "asset://"
@@ -32,8 +32,8 @@ class Source:
 
     @property
     def is_there(self) -> bool:
-        """Whether the file or folder exists now; an asset always does, and a bucket is not asked."""
-        is_place = not (self.path.startswith(ASSET) or names_bucket(self.path))
+        """Whether the file or folder exists now; an asset always does; a bucket or the web is not asked."""
+        is_place = not (self.path.startswith(ASSET) or names_bucket(self.path) or names_web(self.path))
         return not is_place or os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
 
 
@@ -127,7 +127,7 @@ def _digest(rows: list[dict[str, str]]) -> str:
 def _absolute(given: str) -> str:
     if not given.strip():
         raise SourceError(f"source {given!r} is empty; give a folder or a file")
-    if given.startswith(ASSET):
+    if given.startswith(ASSET) or names_web(given):
         return given
     if names_bucket(given):
         return checked_url(given)
@@ -142,10 +142,10 @@ def rename_documents(store: Store, old: Collection[str], new: str) -> None:
 
     Rows are rewritten with only that name changed, so no step has anything to do.
     """
-    entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(old))
+    entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(old), view="stored")
     documents = {entry.unit: entry for entry in entries if entry.kind == "document"}
     fresh = []
-    for part, units in store.places("documents", list(documents)).items():
+    for part, units in store.places("documents", list(documents), "stored").items():
         rows = of_documents(store.parts.read("documents", part), units)
         column = rows.schema.get_field_index("source")
         rows = rows.set_column(column, rows.schema.field(column), pa.array([new] * len(rows), pa.string()))

@@ -54,7 +54,7 @@ class _Process:
 
 def waits(raw: RawDocument) -> bool:
     """Whether reading it waits for another process, or for a bucket."""
-    return raw.remote is not None or is_converted(Path(raw.file).suffix.lower())
+    return raw.remote is not None or is_converted(raw.suffix)
 
 
 class BoundedReader:
@@ -107,7 +107,7 @@ class BoundedReader:
 
     def _read(self, raw: RawDocument) -> Document | Quarantined:
         try:
-            if is_converted(Path(raw.file).suffix.lower()):
+            if is_converted(raw.suffix):
                 return self._convert(raw)
             return parse_document(raw, self.options)
         except SourceError:

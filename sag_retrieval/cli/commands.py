@@ -22,6 +22,7 @@ from sag_retrieval.cli.choices import (
     with_sql,
     with_where,
 )
+from sag_retrieval.cli.documents import documents
 from sag_retrieval.cli.printing import (
     Terminal,
     as_json,
@@ -118,7 +119,7 @@ if TYPE_CHECKING:
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
     reading = (settings, schema, search, ask, chat, retrieve, report, changes, open_report, evaluate, releases)
-    for command in (*reading, serve, mcp):
+    for command in (*reading, documents, serve, mcp):
         main.add_command(command)
 
 

@@ -38,6 +38,17 @@ def names_bucket(given: str) -> bool:
     return given.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
+def names_web(given: str) -> bool:
+    """Whether a source is given as the address of a page, a sitemap or a feed.
+
+    Example:
+        >>> [names_web(source) for source in ("https://example.org/sitemap.xml", "s3://bucket/docs", "docs")]
+        [True, False, False]
+
+    """
+    return given.startswith(("http://", "https://"))
+
+
 def checked_url(given: str) -> str:
     """The url of a home in one spelling.
 

@@ -39,7 +39,7 @@ def check_server(server: ModelServer, model: str, embedding: str = "", text_toke
         server: Address and key.
         model: Of the chat.
         embedding: Of the embeddings; empty: none is asked.
-        text_tokens: Of the documents; 0: no hours are told.
+        text_tokens: Of the documents; 0: no hours are given.
 
     """
     headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}

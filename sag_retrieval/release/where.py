@@ -148,6 +148,16 @@ _KEY_VALUES: Final[dict[ColumnKind, str]] = {
     "number": "k.value_number",
     "flag": "k.value_bool",
 }
+PLACE: Final = "place"
+"""The field that asks where in its document a statement stands: `p. 4`, `§ 12 (3)`."""
+_PLACED: Final = """SELECT x.event_id FROM events AS x JOIN (
+  SELECT document_id, name, first, lead(first) OVER (PARTITION BY document_id ORDER BY first) AS next
+  FROM (
+    SELECT document_id, place ->> '$[1]' AS name, TRY_CAST(place ->> '$[0]' AS BIGINT) AS first
+    FROM (SELECT document_id, unnest(json_extract(metadata, '$.places[*]')) AS place FROM documents)
+  )
+) AS p ON p.document_id = x.document_id AND x.start >= p.first AND (p.next IS NULL OR x.start < p.next)"""
+"""Events with the places in which they begin."""
 HOLDS_AT: Final = "holds__at"
 """The field that asks which statements hold on a day."""
 MOST_FIELDS: Final = 100
@@ -221,6 +231,7 @@ class _Field:
     by_kind: Mapping[ColumnKind, str]
     given: str = ""
     is_key: bool = False
+    is_place: bool = False
     needs_event: bool = False
 
     def read(self, kind: ColumnKind) -> tuple[str, list[WhereValue]]:
@@ -261,6 +272,8 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
         sql, given = _holds_at(value) if name == HOLDS_AT else _condition(field, operator, value)
         if field.is_key:
             sql, given = _carried(field, operator, sql, given, value)
+        elif field.is_place:
+            sql = f"e.event_id {_inverse(operator, value)}IN ({_PLACED} WHERE {sql})"
         parts.append(f"({sql})")
         parameters += given
         needs_event |= field.needs_event
@@ -291,6 +304,8 @@ def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
 def _field(name: str, scope: Sequence[str]) -> _Field:
     if name in scope:
         return _metadata_field(name, name)
+    if name == PLACE:
+        return _Field(name, {"text": "p.name"}, is_place=True, needs_event=True)
     if name in COLUMNS:
         column, kind = COLUMNS[name]
         return _Field(name, {kind: column}, needs_event=column.startswith("e."))
@@ -299,7 +314,7 @@ def _field(name: str, scope: Sequence[str]) -> _Field:
         return _metadata_field(name, inner)
     if dot and space == "key" and inner:
         return _Field(name, _KEY_VALUES, given=_checked_value_text(name, inner), is_key=True, needs_event=True)
-    known = [*COLUMNS, HOLDS_AT, *scope, "metadata.<name>", "key.<type>"]
+    known = [*COLUMNS, PLACE, HOLDS_AT, *scope, "metadata.<name>", "key.<type>"]
     of_keys = "" if dot else f"; for keys of that type write '{_KEY}{name:.60}'"
     raise FilterError(f"unknown filter field {name!r:.80}; known: {known}{of_keys}")
 
@@ -410,7 +425,7 @@ def _within_text(field: _Field, operator: str, value: str) -> tuple[str, list[Wh
 def _is_null(field: _Field, value: object) -> tuple[str, list[WhereValue]]:
     if not isinstance(value, bool):
         raise FilterError(f"{field.name}__isnull takes True or False, got {shown(value)}")
-    if field.is_key:
+    if field.is_key or field.is_place:
         return "TRUE", []
     is_metadata, first = "flag" in field.by_kind, next(iter(field.by_kind))
     sql, given = field.read(first)
@@ -425,7 +440,10 @@ def _carried(
     """The events that carry a key of the type for which the condition holds."""
     if isinstance(value, InUnit):
         sql, given = f"({sql}) AND coalesce(k.unit, ?) = ?", [*given, value.unit, value.unit]
-    inverse = "NOT " if operator == "isnull" and value is True else ""
     carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"
     carried: list[WhereValue] = [field.given, *given]
-    return f"e.event_id {inverse}IN ({carrying} WHERE k.key_type = ? AND ({sql}))", carried
+    return f"e.event_id {_inverse(operator, value)}IN ({carrying} WHERE k.key_type = ? AND ({sql}))", carried
+
+
+def _inverse(operator: str, value: object) -> str:
+    return "NOT " if operator == "isnull" and value is True else ""

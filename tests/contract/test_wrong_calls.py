@@ -25,6 +25,7 @@ COMMANDS = {
 VALID: dict[str, list[str]] = {
     "sag demo": [],
     "sag ingest": ["docs"],
+    "sag watch": ["missing/file"],  # with a folder it would never end
     "sag status": [],
     "sag changes": [],
     "sag changes confirm": ["v0"],
@@ -38,6 +39,11 @@ VALID: dict[str, list[str]] = {
     "sag keys retype": ["Lumen Optics", "organisation"],
     "sag keys undo": [],
     "sag aliases": [],
+    "sag documents": [],
+    "sag documents list": ["--where", "language=en"],
+    "sag documents disable": ["--where", "language=en", "--yes"],
+    "sag documents delete": ["--where", "language=en", "--yes"],
+    "sag documents enable": ["--where", "language=en", "--yes"],
     "sag sources": [],
     "sag sources list": [],
     "sag sources move": ["docs", "folder"],

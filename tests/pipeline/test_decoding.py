@@ -66,8 +66,8 @@ def test_html_keeps_its_headings_and_rows_of_a_table_the_names_of_their_columns(
     picture = "<img src='http://127.0.0.1:9/x.png'>"
     html = f"<html><title>T</title><body><h1>标题</h1><ul><li>one</li></ul>{picture}</body></html>"
 
-    title, text, _ = convert(".html", html.encode("gb18030"))
-    _, table, _ = convert(".csv", "名称,数\n潮鸣,3\n".encode("gb18030"))
+    title, text, *_ = convert(".html", html.encode("gb18030"))
+    _, table, *_ = convert(".csv", "名称,数\n潮鸣,3\n".encode("gb18030"))
 
     assert title == "T"
     assert "# 标题" in text

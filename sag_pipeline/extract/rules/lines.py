@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sag_pipeline.extract.rules.headings import headings_of
 from sag_retrieval.language.data import patterns, word_lists
 from sag_retrieval.language.layout import Line, LineKind, logical_lines, trimmed
+from sag_retrieval.language.mail import senders
 from sag_retrieval.language.words import STOP_WORDS, fold, words
 
 _EN, _ZH = word_lists("en"), word_lists("zh")
@@ -36,7 +37,8 @@ def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Utterance]:
     """Start of a line → its turn, where a text is a conversation; empty for any other text.
 
     It is one if at least two speak, one of them twice, in at least four lines and two fifths of all, and most of these
-    say something with a mark of a sentence. A word of forms, such as `Date`, is nobody who speaks.
+    say something with a mark of a sentence. A word of forms, such as `Date`, is nobody who speaks. In a mail, its
+    sender and those whom it forwards speak, however few their lines.
 
     """
     found: dict[int, Utterance] = {}
@@ -48,6 +50,8 @@ def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Utterance]:
         if mark and mark["name"].lower() not in _NOT_SPEAKERS:
             found[line.start] = Utterance(mark["name"], mark.start("name"), mark.end("name"), mark.end())
             spoken += bool(_SAYS["sentence_mark"].search(text, mark.end(), line.end))
+    if sent := [set(words(each)) for each in senders(text)]:
+        return {at: turn for at, turn in found.items() if any(each.issuperset(words(turn.speaker)) for each in sent)}
     uses = Counter(turn.speaker for turn in found.values())
     is_talk = len(found) >= max(_LEAST_TURNS, _LEAST_SHARE * len(lines)) and 2 * spoken >= len(found)
     return found if is_talk and 2 <= len(uses) <= len(found) / 2 else {}  # noqa: PLR2004  two who speak
@@ -90,6 +94,7 @@ class Page:
         self._ends = [line.end for line in self._lines]
         self._starts = [line.start for line in self._lines]
         self._turns = turns_of(text, self._lines)
+        self.has_head = bool(senders(text))
         self._titles = {heading.start for heading in headings_of(text, language, self._lines)}
         self._bare = [_bare(text, line) for line in self._lines]
         self._often = {bare for bare, count in Counter(self._bare).items() if bare and count >= _RUNNING}

@@ -16,6 +16,12 @@ _ROLES = frozenset("navigation banner contentinfo search menu menubar toolbar do
 _NAVIGATION = re.compile(
     r"(?:^|[\s_-])(?:nav(?:bar|header|footer|igation)?|toc|breadcrumbs?|menu|footer)(?:$|[\s_-])", re.IGNORECASE
 )
+_AROUND = re.compile(
+    r"(?:^|[\s_-])(?:cookies?|consent|shar(?:e|ing)|social|newsletter|subscribe|advert(?:isement)?s?)(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+_BOXES = ("div", "section", "aside", "ul")
+"""Whose class may say that they surround the content; that of a heading says what it is about."""
 _ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}:)?//|mailto:", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SECTIONING = ("article", "main", "section")
@@ -58,6 +64,8 @@ def _is_hidden(element: Any) -> bool:  # noqa: ANN401
     if get("role") in _ROLES or get("aria-hidden") == "true" or get("hidden") is not None:
         return True
     if _HIDDEN.search(get("style") or ""):
+        return True
+    if element.tag in _BOXES and _AROUND.search(get("class") or ""):
         return True
     return element.tag not in ("body", "main", "article") and bool(
         _NAVIGATION.search(get("class") or "") or _NAVIGATION.search(get("id") or "")

@@ -1,12 +1,10 @@
 """Convert PDF page by page: paragraphs, headings by font size, ruled tables by row, page numbers kept.
 
-Pages that are images are read with the Tesseract program, where it is installed and OCR is asked for.
+Pages that are images are read by OCR, where it is asked for.
 """
 
 import io
 import re
-import shutil
-import subprocess
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,35 +13,11 @@ from itertools import pairwise
 from typing import Any
 
 from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece, joined, one_paragraph, table_lines
+from sag_pipeline.sources.converters.programs import read_picture
 
 _RESOLUTION = 200
 _MOST_PIXELS = 4000
 """Of the longer side of a page."""
-_PROGRAM = "tesseract"
-
-
-def _read_image_page(payload: bytes, index: int, languages: str) -> str:
-    """The text on the image of one page of a PDF.
-
-    Raises:
-        ValueError: If the program is not installed or refuses the languages.
-
-    """
-    program = shutil.which(_PROGRAM)
-    if program is None:
-        raise ValueError(
-            "a scanned page needs the program tesseract; install it with its languages, or leave `ocr` empty"
-        )
-    found = subprocess.run(  # noqa: S603  a program of the system; languages are checked by the options
-        [program, "stdin", "stdout", "-l", languages],
-        input=_image(payload, index),
-        capture_output=True,
-        check=False,
-    )
-    if found.returncode:
-        said = " ".join(found.stderr.decode("utf-8", "replace").split())[:200]
-        raise ValueError(f"tesseract failed (exit code {found.returncode}): {said}")
-    return found.stdout.decode("utf-8", "replace").strip()
 
 
 def _image(payload: bytes, index: int) -> bytes:
@@ -119,7 +93,7 @@ def convert_pdf(payload: bytes, ocr: str = "", *, memory: int = 2 << 30) -> Conv
 
     Args:
         payload: The file.
-        ocr: Languages of Tesseract for pages that are images, such as `eng+chi_sim`; empty: these are skipped.
+        ocr: What reads pages that are images: `rapidocr`, or languages of Tesseract; empty: these are skipped.
         memory: Bytes that a page may need.
 
     Raises:
@@ -176,7 +150,7 @@ def _read(page: Any, number: int, payload: bytes, ocr: str) -> _Page:  # noqa: A
     found.tables = [(float(table.bbox[1]), lines) for table, lines in tables]
     found.is_image = not words and not tables and bool(page.images)
     if found.is_image and ocr:
-        found.scanned = _read_image_page(payload, number - 1, ocr)
+        found.scanned = read_picture(_image(payload, number - 1), ocr)
     return found
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from sag_retrieval.clusters.events import EventTable, Flags, Floats
-from sag_retrieval.clusters.groups import PROPER, Communities
+from sag_retrieval.clusters.groups import Communities
 from sag_retrieval.clusters.similarity import key_idf
 from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.reports.citations import Reference, Statement
@@ -132,7 +132,7 @@ def make_context(
     events = QuotableEvents.of(events.cleaned())
     comparison = compare_with(communities.at(0), events, previous)
     language = page_language(events, options)
-    proper = proper_communities(communities)
+    proper = proper_communities(events, communities)
     shown = proper[: options.articles]
     distinctive = distinctive_keys(events, [each.members for each in shown])
     incidence = events.incidence()
@@ -154,7 +154,7 @@ def make_context(
             "communities": len(proper),
             "keys": int((incidence.sum(axis=0) > 0).sum()),
             "new": int(comparison.is_new.sum()),
-            "single": sum(len(each.members) for each in communities.at(0) if len(each.members) < PROPER),
+            "single": len(events) - sum(len(each.members) for each in proper),
         },
         written=written or WrittenReport(),
         pile=pile or Pile(),

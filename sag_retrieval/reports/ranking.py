@@ -46,17 +46,24 @@ class RankedTopic:
         return len(self.members)
 
 
-def proper_communities(communities: Communities) -> list[Community]:
+def proper_communities(events: EventTable, communities: Communities) -> list[Community]:
     """The communities that are topics: the largest first, or those of a text in its order.
+
+    A topic has three different statements: a sentence that stands in many documents, as on forms, is none.
 
     Source:
         docs/algorithm.md §reports.6.
 
     """
-    found = [each for each in communities.at(0) if len(each.members) >= PROPER]
+    found = [each for each in communities.at(0) if _are_various(events, each.members)]
     if communities.is_ordered:
         return found
     return sorted(found, key=lambda each: (-len(each.members), -round(each.weight, 9), each.community_id))
+
+
+def _are_various(events: EventTable, members: Rows) -> bool:
+    seen = set[str]()
+    return any(len(seen) >= PROPER for row in members.tolist() if seen.add(events.contents[row]) is None)
 
 
 def rank_topics(

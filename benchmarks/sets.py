@@ -74,7 +74,10 @@ def _passages(name: str, kind: str = "") -> QuestionSet:
 
 
 def musique_recorded() -> QuestionSet:
-    """Events are sentences, their keys the recorded entities and ends of triples that stand in them."""
+    """Events are sentences, their keys the recorded entities and ends of triples that stand in them.
+
+    A recorded triple belongs to the first sentence that holds both ends, or most of them.
+    """
     found = _passages("musique_train", "hops")
     recorded = read("musique_train.extraction").set_index("doc_id")
     for line in found.lines:
@@ -83,13 +86,21 @@ def musique_recorded() -> QuestionSet:
             {"content": sentence, "keys": [{"type": "name", "value": name} for name in _standing(names, sentence)]}
             for sentence in sentences(line["text"])
         ]
+        for triple in _recorded_triples(recorded.loc[line["id"]]) if line["events"] else ():
+            ends = {normal_name(end): end for end in (triple[0], triple[2])}
+            event = max(line["events"], key=lambda event, ends=ends: len(_standing(ends, event["content"])))
+            event.setdefault("triples", []).append(triple)
     return found
 
 
 def _recorded_names(row: Any) -> dict[str, str]:  # noqa: ANN401  a row of pandas
-    triples = [t for t in json.loads(row.triples) if isinstance(t, list) and len(t) == 3]
-    names = [*row.entities, *(end for head, _, tail in triples for end in (head, tail) if isinstance(end, str))]
+    names = [*row.entities, *(end for head, _, tail in _recorded_triples(row) for end in (head, tail))]
     return {normal_name(name): name for name in names if normal_name(name)}
+
+
+def _recorded_triples(row: Any) -> list[list[str]]:  # noqa: ANN401  a row of pandas
+    triples = (triple for triple in json.loads(row.triples) if isinstance(triple, list) and len(triple) == 3)
+    return [triple for triple in triples if all(isinstance(part, str) for part in triple)]
 
 
 def _standing(names: dict[str, str], sentence: str) -> list[str]:
@@ -148,6 +159,14 @@ def locomo() -> QuestionSet:
     return QuestionSet(lines, [question for question in questions if question.spans])
 
 
+def locomo_recorded() -> QuestionSet:
+    """The same with events as a model recorded them of each session: who did or said what, in words of its own."""
+    found, said = locomo(), dict[str, list[dict[str, str]]]()
+    for row in read("locomo.observations").itertuples():
+        said.setdefault(f"{row.conv}/D{int(row.session):02}", []).append({"content": row.observation})
+    return QuestionSet([line | {"events": said.get(line["id"], [])} for line in found.lines], found.questions)
+
+
 def lihua() -> QuestionSet:
     """Chat logs; gold are logs."""
     lines = [
@@ -183,6 +202,7 @@ SETS: Final[dict[str, Callable[[], QuestionSet]]] = {
     "dragonball-zh-untitled": lambda: untitled(dragonball("zh")),
     "dragonball-en-untitled": lambda: untitled(dragonball("en")),
     "locomo": locomo,
+    "locomo-recorded": locomo_recorded,
     "lihua": lihua,
 }
 SMALL: Final[dict[str, Callable[[], QuestionSet]]] = {

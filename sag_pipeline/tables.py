@@ -23,7 +23,7 @@ _OURS: Final = (
         rule="sag_pipeline.table_rules:summaries",
         record=Summary,
         reads=("documents",),
-        version=5,
+        version=6,
         options=("summary", "header.title_by_model"),
     ),
     StoredTable(

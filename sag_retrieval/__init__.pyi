@@ -9,6 +9,10 @@ from .release.manifest import Manifest as Manifest, Verify as Verify
 from .search.lookup import ChunkResult as ChunkResult, DocumentResult as DocumentResult
 from .release.sandbox import SqlResult as SqlResult
 
+# documents taken out, and back
+from .documents import decide_documents as decide_documents, documents_away as documents_away
+from .release.taken_out import DocumentDecision as DocumentDecision
+
 # searching
 from .search.registry import METHODS as METHODS
 from .search.registry import MethodName as MethodName

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from sag_retrieval.ask import Answer, AskOptions, Mode, Progress, ReleaseContext
+    from sag_retrieval.ask.relations import Relation
     from sag_retrieval.pipelines import PipelineFile
     from sag_retrieval.rag.stages import RAGData
     from sag_retrieval.search.methods.hybrid import HybridOptions
@@ -108,7 +109,8 @@ def open_release(
 
 
 _NO_CATEGORIES: Final = (
-    "categories are made of the whole release, and what may be seen here is restricted; use another method"
+    "categories are made of the whole release, and what may be seen here is restricted or was disabled since, which "
+    "`sag ingest` follows; use another method"
 )
 
 
@@ -234,13 +236,14 @@ class Release:
 
         """
         reader = self._reader
-        if reader.within:
+        if self._bounds:
             raise QueryError(
                 f"table {shown(name)} is whole; what may be seen here is restricted to a part of the release"
             )
         if not isinstance(name, str) or name not in self.tables:
             raise QueryError(f"table {shown(name)} is none of {', '.join(self.tables)}{nearest(name, self.tables)}")
-        frame: pd.DataFrame = reader.index.rows[name].to_pandas()
+        rows = reader.sandbox.left.tables[name].select(TABLES[name].names) if reader.gone else reader.index.rows[name]
+        frame: pd.DataFrame = rows.to_pandas()
         return frame
 
     def sql(self, query: str) -> SqlResult:
@@ -313,6 +316,18 @@ class Release:
             for sql, where in self._bounds:
                 before = before.restricted(sql=sql, where=where)
             return changes_since(self._seen, before=before._seen)  # noqa: SLF001  of the same class
+
+    @property
+    def seen_as(self) -> tuple[str, str]:
+        """What names all that can be seen here: the release, and in words what of it may be; the same answers then.
+
+        Examples:
+            >>> release = open_release()
+            >>> release.seen_as[0] == release.release_id, release.seen_as[1]
+            (True, '')
+
+        """
+        return self.release_id, self._reader.within
 
     @property
     def _seen(self) -> "Seen":
@@ -503,7 +518,8 @@ class Release:
 
         Args:
             query: The question.
-            keys: Names related to the answer, if known.
+            keys: Names related to the answer, if known, or other names of them; `result.notes` tells of one that is
+                no name but spelt like one.
             sql: A SELECT of event_id, chunk_id or document_id, or a condition over events, that restricts candidates
                 before ranking; of several, each must hold.
             top_k: Maximum number of hits, 1 or more.
@@ -549,7 +565,7 @@ class Release:
             best = ranking.first(top_k)
             found = build_result(reader.index, asked, best, release=self.release_id, method=name)
             watched["hits"] = len(found)
-        return replace(found, segments=joined)
+        return replace(found, segments=joined, notes=reader.index.misspelt(asked.keys))
 
     def searcher(
         self,
@@ -647,6 +663,8 @@ class Release:
             )
         bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
         context = self._context_under(bound, where) if mode == "global" else self._context
+        if bound or where:
+            context = replace(context, select=None)
         with span("ask", mode=mode) as watched, self._asked(mode) as chat:
             answer = ask(
                 self.searcher(method, sql=bound, where=where, options=search_options),
@@ -659,7 +677,8 @@ class Release:
                 segments=None if segments is None else segment_options(segments),
             )
             watched["outcome"] = "answered" if answer.is_found else "refused"
-        return answer
+        told = self.index.misspelt(keys or ())
+        return replace(answer, notes=(*told, *answer.notes)) if told else answer
 
     def _stand_alone(self, query: str | None, messages: "Conversation | None") -> str:
         """The question as it is asked without the turns before it."""
@@ -679,8 +698,17 @@ class Release:
         from sag_retrieval.ask import ReleaseContext  # noqa: PLC0415
         from sag_retrieval.release.where import schema_of_release  # noqa: PLC0415
 
-        described = self._reader.manifest.key_schema
-        return ReleaseContext(self.index, schema=schema_of_release(described) if described else None)
+        described, reader = self._reader.manifest.key_schema, self._reader
+        select = None if reader.within else reader.sandbox.select
+        schema = schema_of_release(described) if described else None
+        return ReleaseContext(self.index, schema=schema, select=select, relations=lambda: self._relations)
+
+    @cached_property
+    def _relations(self) -> "tuple[Relation, ...]":
+        """The tables of its documents as relations."""
+        from sag_retrieval.ask.relations import read_relations  # noqa: PLC0415
+
+        return read_relations(self.index)
 
     def _context_under(self, sql: str | None, where: Mapping[str, Any] | None = None) -> "ReleaseContext":
         """What asking knows of the release, with the themes of the events that a restriction leaves."""
@@ -833,7 +861,7 @@ class Release:
         """
         from sag_retrieval.reports.prepare import release_themes  # noqa: PLC0415  not needed for searching
 
-        asked = json.dumps([sql, where], sort_keys=True, default=str)
+        asked = json.dumps([sql, where, self._reader.within], sort_keys=True, default=str)
         if asked not in self._known_themes:
             self._known_themes[asked] = release_themes(self._reader, self._settings, sql, where)
         return self._known_themes[asked]

@@ -21,7 +21,7 @@ from rich.text import Text
 from sag_pipeline.cli.stored import aliases, confirm, keys, refuse, repair, sources, status, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import Pace, listening, told_every
-from sag_retrieval.cli.choices import MORE_SETTINGS, OPERATIONS, checked_call, with_set
+from sag_retrieval.cli.choices import MORE_SETTINGS, NAME_DECIDER, OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say
 from sag_retrieval.core.errors import SagError, SourceError
 from sag_retrieval.core.options import build_options, parse_settings
@@ -42,6 +42,7 @@ def register(main: click.Group) -> None:
         changes.add_command(refuse)
     OPERATIONS["ingest"] = "sag_pipeline.options:RunOptions"
     MORE_SETTINGS.append(_instance_row)
+    NAME_DECIDER[:] = ["sag_pipeline.runs.status:HomeDecider"]
 
 
 def _instance_row() -> list[dict[str, str]]:
@@ -230,14 +231,18 @@ _FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_out
 
 
 @click.command()
+@click.option(
+    "--recorded", "is_recorded", is_flag=True, help="Use recorded answers of a language model: no key needed."
+)
 @as_json
-def demo(*, is_json: bool) -> None:
+def demo(*, is_recorded: bool, is_json: bool) -> None:
     """Try everything on a small corpus: ingest, search, ask and report; then print where the results are."""
     from sag_pipeline.cli.demo import run_demo  # noqa: PLC0415
 
     console = Terminal(stderr=is_json)
     try:
-        made = run_demo(console, nullcontext if is_json else partial(shown_progress, console))
+        working = nullcontext if is_json else partial(shown_progress, console)
+        made = run_demo(console, working, is_recorded=is_recorded)
     except KeyboardInterrupt:
         raise SagError(_stopped("demo")) from None
     if is_json:

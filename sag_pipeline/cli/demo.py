@@ -1,6 +1,7 @@
 """The command `sag demo`: ingest, search, ask and report on a small corpus, then say where the results are."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -10,10 +11,12 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from sag_retrieval.api import open_release
+from sag_retrieval.api import Release, open_release
+from sag_retrieval.ask.options import Mode
 from sag_retrieval.cli.printing import show_answer, show_result
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.core.settings import load_settings
+from sag_retrieval.core.settings import OFFLINE, load_settings
+from sag_retrieval.models.recording import UNANSWERED
 
 CHECKOUT = Path(__file__).parents[2] / "data" / "documents"
 """The corpus in a clone of the repository."""
@@ -21,21 +24,32 @@ PACKAGED = Path(__file__).parents[1] / "demo_corpus"
 """The corpus as packaged in a wheel: `documents/` and `questions.jsonl`."""
 QUESTIONS = ("q01", "q08")
 """Ids of the questions: one in each language, each of two parts, and both parts are answered without a model."""
+RECORDED = PACKAGED / "answers.jsonl.gz"
+"""Answers to every prompt of this demo, as a careful reader of each wrote them."""
+_OVER_ALL = "What are the main risks?"
+"""A question about all documents."""
 _SHOWN_HITS = 3
 
 
-def run_demo(console: Console, working: Callable[[], AbstractContextManager[None]] = nullcontext) -> dict[str, Any]:
+def run_demo(
+    console: Console, working: Callable[[], AbstractContextManager[None]] = nullcontext, *, is_recorded: bool = False
+) -> dict[str, Any]:
     """Run every step on the demo corpus, print the results, and return what was made.
 
     Args:
         console: Where results are printed.
         working: Entered around work that takes seconds, while nothing is printed: shows its progress.
+        is_recorded: Whether the recorded answers of a language model are used, in place of `SAG_CHAT_MODEL`.
 
     Raises:
         SourceError: If the corpus is missing: the package was not installed completely.
 
     """
-    home = load_settings().home.resolve()
+    if is_recorded:
+        os.environ["SAG_CHAT_MODEL"] = f"recorded:{RECORDED}"
+    settings = load_settings()
+    home, model = settings.home.resolve(), settings.chat_model
+    shutil.rmtree(home / UNANSWERED, ignore_errors=True)
     source = _shown(corpus(home))
     _head(console, "1. Read documents and publish a release", f"sag ingest {source}")
     with working():
@@ -49,9 +63,7 @@ def run_demo(console: Console, working: Callable[[], AbstractContextManager[None
         for question in _questions():
             _head(console, "2. Search", f'sag search "{question}" --top-k {_SHOWN_HITS}')
             show_result(console, release.search(question, top_k=_SHOWN_HITS), explain=False)
-        for question in _questions():
-            _head(console, "3. Answer with citations, without a language model", f'sag ask "{question}"')
-            show_answer(console, release.ask(question))
+        _answer(console, release, model, is_recorded=is_recorded)
     _head(console, "4. Write a report", "sag report")
     with working():
         report = run_report()["report"]
@@ -64,6 +76,9 @@ def run_demo(console: Console, working: Callable[[], AbstractContextManager[None
     _head(console, "Where the results are", "sag open")
     for name, path in places.items():
         console.print(f"{name:>8}  {escape(path)}", highlight=False, soft_wrap=True)
+    if changed := len(list((home / UNANSWERED).glob("*.md"))):
+        console.print(f"{changed} prompts changed since they were answered and have no answer now; they are in")
+        console.print(str(home / UNANSWERED), highlight=False, soft_wrap=True)
     console.print('Next: `sag search "…" --explain`, `sag ingest my-documents`, `dagster dev` for the asset graph.')
     return {
         "release": made["release"],
@@ -71,6 +86,20 @@ def run_demo(console: Console, working: Callable[[], AbstractContextManager[None
         "headline": report["headline"],
         "places": places,
     }
+
+
+def _answer(console: Console, release: Release, model: str, *, is_recorded: bool) -> None:
+    """Ask the questions, and of recorded answers one about all documents."""
+    by = "from recorded answers of one" if is_recorded else f"by {model}"
+    mode: Mode = "normal"
+    if model == OFFLINE:
+        mode, by = "fast", "without a language model"
+    asked: list[tuple[str, Mode]] = [(each, mode) for each in _questions()]
+    if is_recorded:
+        asked.append((_OVER_ALL, "global"))
+    for question, how in asked:
+        _head(console, f"3. Answer with citations, {by}", f'sag ask "{question}" --mode {how}')
+        show_answer(console, release.ask(question, mode=how))
 
 
 def _head(console: Console, title: str, command: str) -> None:

@@ -249,7 +249,8 @@ def forget(*, source: str, is_json: bool) -> None:
 def _forget(store: "Store", listed: "SourceList", source: "Source") -> int:
     """Remove the documents of a source and its errors from the store; return the number of documents."""
     spellings = listed.spellings(source)
-    entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(spellings))
+    of_source = "step = 'documents' AND list_contains(?, source)"
+    entries = store.ledger.entries(of_source, sorted(spellings), view="stored")
     documents = [entry.unit for entry in entries if entry.kind == "document"]
     store.remove(documents, [entry for entry in entries if entry.kind == "aside"])
     listed.drop(spellings)

@@ -105,23 +105,31 @@ def _extraction(
             end=span[1] if span else None,
         )
         seen[content] += 1
-        own = list(_keys(document, raw.get("keys") or ()))
+        named = list(_keys(document, raw.get("keys") or ()))
+        own = [key for key, same_as in named if same_as is None]
         events.append(event)
-        keys.extend(EventKey(document.document_id, event.event_id, key) for key in own)
+        keys.extend(EventKey(document.document_id, event.event_id, key, same_as) for key, same_as in named)
         triples.extend(read_triples(event, own, raw.get("triples") or ()))
     return Extraction(tuple(events), tuple(keys), tuple(triples))
 
 
-def _keys(document: Document, raws: Sequence[Mapping[str, Any]]) -> Iterator[Key]:
-    made = [title_key(document)]
-    made += [
-        make_key(
-            str(raw.get("type") or _UNTYPED), raw["value"], unit if isinstance(unit := raw.get("unit"), str) else None
-        )
-        for raw in raws
-        if isinstance(raw, Mapping) and isinstance(raw.get("value"), str | int | float)
-    ]
-    yield from {key.key_id: key for key in made if key}.values()
+def _keys(document: Document, raws: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Key, str | None]]:
+    """Each key once, and behind them their other names (`same_as`) with the id of the key that each names."""
+    title, made = title_key(document), dict[str, Key]()
+    others = dict[str, tuple[Key, str]]()
+    for raw in raws:
+        if not (isinstance(raw, Mapping) and isinstance(raw.get("value"), str | int | float)):
+            continue
+        kind, unit = str(raw.get("type") or _UNTYPED), raw.get("unit")
+        key = make_key(kind, raw["value"], unit if isinstance(unit, str) else None)
+        if key:
+            made.setdefault(key.key_id, key)
+            names = names if isinstance(names := raw.get("same_as"), list) else []
+            also = (make_key(kind, name) for name in names if isinstance(name, str))
+            others |= {other.key_id: (other, key.key_id) for other in also if other}
+    own = ({title.key_id: title} if title else {}) | made
+    yield from ((key, None) for key in own.values())
+    yield from (other for other_id, other in others.items() if other_id not in own)
 
 
 class EventsOfPassage(BaseModel):

@@ -4,47 +4,38 @@ Precision comes first: a revision puts a statement behind another one, so a pair
 against it (docs/algorithm.md §extraction.33).
 """
 
-import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
-import numpy as np
+import pyarrow as pa
 
+from sag_pipeline.extract.compared import STATEMENTS, blocks_of, changed
 from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
 from sag_retrieval.core.records import make_id
-from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, DAY, dates
 from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, is_weak, last_day, revising, subject_terms
 from sag_retrieval.language.words import STOP_WORDS, fold, is_cjk
 
-REVISIONS_VERSION: Final = "2"
+REVISIONS_VERSION: Final = "3"
 """To be raised with whatever changes which revisions are found."""
 RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 
-_LARGEST_BLOCK: Final = 40
-"""Statements that share a word at most for it to bring them together: the work stays linear in the pile."""
-_BLOCKS: Final = 8
-"""Rarest words of a statement that may bring it together with others."""
-_SHARED_BLOCKS: Final = 2
-"""Words or names that two statements share at least: one is shared by chance."""
-_SHARED_WORDS: Final = 0.3
-"""Share of the words of the shorter statement, values and all, below which two are not compared: this is fast."""
-_CONTAINED: Final = 0.58
-"""Share of the shorter statement's weight of words that the other one has; a sentence that corrects says more."""
+_CONTAINED: Final = 0.5
+"""Share of the shorter statement's words beside values that the other one has; a sentence that corrects says more."""
 _ALIKE, _ALIKE_NAMED, _ALIKE_CORRECTED, _ALIKE_UNORDERED = 0.45, 0.35, 0.25, 0.6
 """Shared share of all words: of a later one, of one that shares a name, of one that says that it corrects, of two whose
 order is unknown."""
 _ALIKE_RELATED: Final = 0.15
 """The same where both begin with or name one thing and count the same, or share another word."""
-_SAME: Final = 0.8
-"""The same where nothing but a denial differs."""
+_SAME, _NEARLY_SAME = 0.8, 0.6
+"""The same where nothing but a denial differs, and with the words of that."""
 _LEAST_TERMS: Final = 2
 """Words beside values that two statements share at least; Chinese pairs count half."""
 _OFFICE: Final = "office"
@@ -103,6 +94,14 @@ class Claim:
         return tuple(each for _, _, each in self._placed)
 
     @cached_property
+    def kinds(self) -> dict[str, set[str]]:
+        """Its values by their kinds."""
+        found: dict[str, set[str]] = {}
+        for each in self.values:
+            found.setdefault(each.kind, set()).add(each.value)
+        return found
+
+    @cached_property
     def _placed(self) -> list[tuple[int, int, Stated]]:
         named = _without(self.content, [name for name in self.names.values() if any(map(str.isdigit, name))])
         found: list[tuple[int, int, Stated]] = []
@@ -141,6 +140,11 @@ class Claim:
                 start = self.content.find(name)
                 if start >= 0:
                     yield start, start + len(name), Stated(_OFFICE, key, name)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word, values and all."""
+        return subject_terms(self.content)
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -263,51 +267,36 @@ def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
         docs/algorithm.md §extraction.33
 
     """
-    rows = sorted(statements, key=lambda one: one.event_id)
-    terms = [subject_terms(one.content) for one in rows]
-    counts = Counter(term for each in terms for term in each)
-    weigh = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
-    found = []
-    for first, second in _pairs(rows, terms, counts).tolist():
-        one, other = rows[first], rows[second]
+    rows = list(statements)
+    pairs = changed(STATEMENTS.empty_table(), statement_rows(rows), STATEMENTS.empty_table()).together
+    return settled(compared((rows[one], rows[other]) for one, other in pairs.tolist()))
+
+
+def statement_rows(statements: Sequence[Claim]) -> pa.Table:
+    """Statements with what brings them together with others (`STATEMENTS`)."""
+    columns = [
+        [one.event_id for one in statements],
+        [one.document_id for one in statements],
+        [blocks_of(one.words, one.names) for one in statements],
+    ]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, STATEMENTS, strict=True)], schema=STATEMENTS)
+
+
+def compared(pairs: Iterable[tuple[Claim, Claim]]) -> Iterator[Revision]:
+    """What pairs of statements revise; neither the order of the pairs nor that of a pair matters."""
+    for pair in pairs:
+        one, other = sorted(pair, key=lambda each: each.event_id)
         is_one_place = one.document_id == other.document_id and one.said == other.said
-        if is_one_place or len(terms[first] & terms[second]) < _SHARED_WORDS * min(
-            len(terms[first]), len(terms[second])
-        ):
-            continue
-        made = _compare(one, other, weigh)
-        if made:
-            found.append(made)
-    return sorted(_settled(found), key=lambda one: (one.earlier_event_id, one.later_event_id))
+        if not is_one_place and (made := _compare(one, other)):
+            yield made
 
 
-def _pairs(rows: Sequence[Claim], terms: Sequence[frozenset[str]], counts: Counter[str]) -> Rows64:
-    """Pairs of statements that share two rare words or names, of shape (pairs, 2)."""
-    blocks: dict[str, list[int]] = defaultdict(list)
-    for row, own in enumerate(terms):
-        rare = sorted((counts[term], term) for term in own if 1 < counts[term] <= _LARGEST_BLOCK)
-        for _, term in rare[:_BLOCKS]:
-            blocks[term].append(row)
-        for key in rows[row].names:
-            blocks[f"\0{key}"].append(row)
-    made = [_of_block(np.array(own)) for own in blocks.values() if 1 < len(own) <= _LARGEST_BLOCK]
-    if not made:
-        return np.zeros((0, 2), np.int64)
-    codes, times = np.unique(np.concatenate([i * len(rows) + j for i, j in made]), return_counts=True)
-    return np.stack(np.divmod(codes[times >= _SHARED_BLOCKS], len(rows)), axis=1)
-
-
-def _of_block(own: Rows64) -> tuple[Rows64, Rows64]:
-    first, second = np.triu_indices(len(own), 1)
-    return own[first], own[second]
-
-
-def _compare(one: Claim, other: Claim, weigh: Mapping[str, float]) -> Revision | None:
+def _compare(one: Claim, other: Claim) -> Revision | None:
     """The revision that two statements make, or None."""
-    likeness = _likeness(one.terms, other.terms, weigh)
-    if likeness.alike < _ALIKE_RELATED or one.content == other.content:  # most pairs are neither read for values
+    if one.content == other.content or not _may_differ(one, other):
         return None
-    if one.numbers != other.numbers or (one.is_weak and other.is_weak):
+    likeness = _likeness(one.terms, other.terms)
+    if likeness.alike < _ALIKE_RELATED or one.numbers != other.numbers or (one.is_weak and other.is_weak):
         return None
     ordered = _ordered(one, other)
     earlier, later = ordered or (one, other)
@@ -328,6 +317,14 @@ def _compare(one: Claim, other: Claim, weigh: Mapping[str, float]) -> Revision |
     return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
 
 
+def _may_differ(one: Claim, other: Claim) -> bool:
+    """Whether a closer look can find something: values of a kind differ, or all else is so alike that one may deny."""
+    alike = _likeness(one.words, other.words).alike
+    if alike < _ALIKE_RELATED or alike >= _NEARLY_SAME:  # most pairs are not read for values
+        return alike >= _NEARLY_SAME
+    return any(len(one.kinds[kind] | other.kinds[kind]) > 1 for kind in one.kinds.keys() & other.kinds.keys())
+
+
 def _is_of_one_thing(earlier: Claim, later: Claim, likeness: _Likeness, *, is_ordered: bool) -> bool:
     """Whether two statements are alike enough; where nothing says which was first both name what they are about."""
     is_named = any(later.has(name) for name in earlier.names.values()) or bool(
@@ -346,12 +343,12 @@ def _says_so(later: Claim) -> bool:
     return bool(later.corrects or later.changes)
 
 
-def _likeness(one: frozenset[str], other: frozenset[str], weigh: Mapping[str, float]) -> _Likeness:
+def _likeness(one: frozenset[str], other: frozenset[str]) -> _Likeness:
     shared = one & other
-    both, first, second = (math.fsum([weigh.get(term, 0.0) for term in each]) for each in (shared, one, other))
+    both, first, second = len(shared), len(one), len(other)
     least = _LEAST_TERMS * 2 if any(map(is_cjk, shared)) else _LEAST_TERMS
-    contained = both / (min(first, second) or 1.0) if len(shared) >= least else 0.0
-    return _Likeness(contained, both / ((first + second - both) or 1.0))
+    contained = both / (min(first, second) or 1) if len(shared) >= least else 0.0
+    return _Likeness(contained, both / ((first + second - both) or 1))
 
 
 def _ordered(one: Claim, other: Claim) -> tuple[Claim, Claim] | None:
@@ -584,11 +581,14 @@ def _made(
     )
 
 
-def _settled(found: Sequence[Revision]) -> Iterator[Revision]:
-    """What only says again what a correction took back is a contradiction; many contradictions of one are none.
+def settled(compared: Iterable[Revision]) -> list[Revision]:
+    """What statements revise among all others, sorted by ids.
+
+    What only says again what a correction took back is a contradiction; many contradictions of one are none.
 
     Where a statement differs from several others in the same words, these fill the same field for other things.
     """
+    found, kept = sorted(compared, key=lambda one: (one.earlier_event_id, one.later_event_id)), []
     taken_back = {(one.later_event_id, fold(one.earlier_value)) for one in found if one.kind == "corrects"}
     disagree = Counter(
         event
@@ -601,7 +601,8 @@ def _settled(found: Sequence[Revision]) -> Iterator[Revision]:
         if one.kind == "contradicts" and one.evidence != UNCONFIRMED and is_field:
             continue
         says_again = (one.earlier_event_id, fold(one.later_value)) in taken_back and one.kind != "corrects"
-        yield replace(one, kind="contradicts", evidence="said again") if says_again else one
+        kept.append(replace(one, kind="contradicts", evidence="said again") if says_again else one)
+    return kept
 
 
 def _without(text: str, names: Iterable[str]) -> str:

@@ -1,9 +1,7 @@
 """Summaries of documents: their most important sentences, or a language model's summary of these."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Summary
+from sag_retrieval.language.central import CentralMethod, by_importance
 from sag_retrieval.language.layout import LineKind, logical_lines, marker_length
 from sag_retrieval.language.sentences import one_line, sentences, spans_within
 from sag_retrieval.language.words import tokens
@@ -19,22 +18,19 @@ from sag_retrieval.prompts import as_lines, load_prompt, quoted
 
 SENTENCES = 12
 """Sentences of a document that a model summarises."""
-SHORT = 1_500
-"""A document of at most this many characters is summarised without a model."""
 _LONGEST_SENTENCE = 600
-_WEIGHED = 60
-"""Words of a sentence that are rated: longer sentences would win by length alone."""
 _SHORTEST_SENTENCE = 5
-_SHORTEST_WORD = 2
-_OFTEN = 2
-_GAP = 4
 _ENDS = tuple('.!?。！？…"”’」』)）')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryOptions:
-    """How long summaries are, and how many sentences are rated together."""
+    """How sentences are chosen, how long summaries are, and which documents a model summarises."""
 
+    method: CentralMethod = "luhn"
+    """Of sumy, by which sentences are chosen."""
+    model_above: Annotated[int, Bounds(0)] = 500
+    """Documents of more characters are summarised by the language model, where there is one."""
     sentence_count: Annotated[int, Bounds(1), Internal()] = 3
     """Sentences of a summary."""
     max_characters: Annotated[int, Bounds(1)] = 500
@@ -50,16 +46,22 @@ class SummaryOptions:
 
 
 def summarise(document: Document, options: SummaryOptions | None = None) -> Summary:
-    """Join the most important sentences in the order of the text; never longer than `max_characters`.
+    """Join the most important sentences that fit in `max_characters`, in the order of the text.
+
+    Where none fits, the most important one is cut.
 
     Source:
         docs/algorithm.md §extraction.3.
 
     """
     options = options or SummaryOptions()
-    chosen = important_sentences(document, options)
     is_chinese = document.language == "zh"
-    text = "".join(sentence if is_chinese and sentence.endswith(_ENDS) else f"{sentence} " for sentence in chosen)
+    ranked = _ranked(document, options, options.sentence_count)
+    kept: dict[int, str] = {}
+    for row, sentence in ranked:
+        if sum(map(len, kept.values())) + len(sentence) <= options.max_characters:
+            kept[row] = sentence if is_chinese and sentence.endswith(_ENDS) else f"{sentence} "
+    text = "".join(kept[row] for row in sorted(kept)) or "".join(sentence for _, sentence in ranked[:1])
     return Summary(document.document_id, text[: options.max_characters].strip())
 
 
@@ -72,21 +74,25 @@ def important_sentences(
     White space inside a sentence becomes one space. Empty for a text without words.
     """
     options = options or SummaryOptions()
-    wanted = count or options.sentence_count
+    return [sentence for _, sentence in sorted(_ranked(document, options, count or options.sentence_count))]
+
+
+def _ranked(document: Document, options: SummaryOptions, wanted: int) -> list[tuple[int, str]]:
+    """The most important sentences with their rows in the text, the first of them first."""
     candidates = _candidates(document.text, wanted)
+
+    def best(rows: Sequence[int]) -> list[int]:
+        return [rows[at] for at in by_importance([candidates[row] for row in rows], options.method)[:wanted]]
+
     rows = list(range(len(candidates)))
     window = max(options.window, 2 * wanted)
     while len(rows) > window:
-        rows = [
-            row
-            for start in range(0, len(rows), window)
-            for row in _best(candidates, rows[start : start + window], wanted)
-        ]
-    return [candidates[row] for row in _best(candidates, rows, wanted)]
+        rows = [row for at in range(0, len(rows), window) for row in sorted(best(rows[at : at + window]))]
+    return [(row, candidates[row]) for row in best(rows)]
 
 
 def _candidates(text: str, wanted: int) -> list[str]:
-    prose = list(_prose(text))
+    prose = list(dict.fromkeys(_prose(text)))
     ended = [sentence for sentence in prose if sentence.endswith(_ENDS)]
     if len(ended) >= wanted:
         return ended
@@ -100,33 +106,6 @@ def _prose(text: str) -> Iterator[str]:
                 sentence = one_line(text[start:end])[:_LONGEST_SENTENCE]
                 if len(sentence) >= _SHORTEST_SENTENCE:
                     yield sentence
-
-
-def _best(candidates: Sequence[str], rows: Sequence[int], count: int) -> list[int]:
-    """The rows of the `count` sentences that Luhn's method rates highest, in order."""
-    if len(rows) <= count:
-        return list(rows)
-    words = [_weighed(candidates[row]) for row in rows]
-    counts = Counter(word for own in words for word in own)
-    rated = {row: _rating(own, counts) for row, own in zip(rows, words, strict=True)}
-    return sorted(sorted(rows, key=lambda row: -rated[row])[:count])
-
-
-def _weighed(sentence: str) -> list[str]:
-    """The first folded stems of a sentence that have two characters or more."""
-    return list(islice((term for term in tokens(sentence) if len(term) >= _SHORTEST_WORD), _WEIGHED))
-
-
-def _rating(words: Sequence[str], counts: Mapping[str, int]) -> float:
-    """Luhn's rating of a sentence: that of its best cluster of words that occur again in the text.
-
-    Between two words of a cluster stand fewer than `_GAP` others; its rating is the square of their number by the
-    number of all words from the first to the last.
-    """
-    places = [place for place, word in enumerate(words) if counts[word] >= _OFTEN]
-    ends = [row for row, (place, after) in enumerate(pairwise(places), 1) if after - place > _GAP]
-    clusters = [places[start:end] for start, end in pairwise([0, *ends, len(places)])]
-    return max((len(one) ** 2 / (one[-1] - one[0] + 1) for one in clusters if len(one) > 1), default=0)
 
 
 class ExtractedSummary(BaseModel):
@@ -146,7 +125,8 @@ def summary_request(
         docs/algorithm.md §extraction.28.
 
     """
-    if len(document.text) <= SHORT:
+    options = options or SummaryOptions()
+    if len(document.text) <= options.model_above:
         return None
     chosen = important_sentences(document, options, count=SENTENCES)
     if not chosen:

@@ -154,8 +154,17 @@ class Clause(NamedTuple):
 class SupportingText:
     """The words, numbers and negated clauses of a passage, and of what stands above it."""
 
-    def __init__(self, passage: str, *above: str, language: str = "en") -> None:
-        """`above`: titles and summaries that were shown with the passage; `language`: of their dates and amounts."""
+    def __init__(self, passage: str, *above: str, language: str = "en", document: str = "") -> None:
+        """What is compared with.
+
+        Args:
+            passage: What the model wrote about.
+            above: Titles and summaries that were shown with it.
+            language: Of dates and amounts.
+            document: Where else names may be from, which take the place of `it` and `the firm`.
+
+        """
+        self._document = document
         self.text = "\n".join(filter(None, (passage, *above)))
         self._passage = fold(passage)
         self._language = language
@@ -173,7 +182,7 @@ class SupportingText:
         stems = _stems(statement)
         if len(stems & self._own) < least * _OWN * len(stems):
             return "its passage says little of it"
-        return self._reversed(statement)
+        return next(filter(None, map(self._reversed, _CLAUSE.split(statement))), "")
 
     def lacks(self, text: str, least: float) -> str:
         """Which numbers, words or capitalised words of a text do not occur; empty if enough of them do."""
@@ -181,17 +190,21 @@ class SupportingText:
             return f"numbers that its text does not have: {', '.join(numbers[:_SHOWN])}"
         stems = [one for one in _stems(text) if not is_cjk(one)]
         runs = _CHINESE.findall(_NEGATING.sub("", fold(text)))
-        missing = sorted(one for one in stems if not self._has(one))
-        pieces = [piece for run in runs for piece in self._uncovered(run)]
-        if len(missing) + sum(map(len, pieces)) > (1 - least) * (len(stems) + sum(map(len, runs))) + 1e-9:
-            return f"words that its text does not have: {', '.join([*missing, *pieces][:_SHOWN])}"
         openers = opening_words(text)
-        parts = [part.strip(_EDGES) for part in text.split()]
-        named = (part for part in parts if part[:1].isupper() and part not in openers)
-        unknown = [part for part in named if not all(map(self._has, _stems(part)))]
-        unknown += [
-            piece for run in runs for piece in self._uncovered(run) if len(piece) > 1 and may_be_name(piece, run)
-        ]
+        named = [part.strip(_EDGES) for part in text.split()]
+        named = [part for part in named if part[:1].isupper() and part not in openers]
+        unknown = [part for part in named if not all(self._has(one) or one in self._elsewhere for one in _stems(part))]
+        known = frozenset[str]().union(*map(_stems, {*named} - {*unknown}))
+        missing = sorted(one for one in stems if one not in known and not self._has(one))
+        pieces = [(run, piece) for run in runs for piece in self._uncovered(run)]
+        pieces = [each for each in pieces if each[1] not in self._document or not may_be_name(each[1], each[0])]
+        if (
+            len(missing) + sum(len(piece) for _, piece in pieces)
+            > (1 - least) * (len(stems) + sum(map(len, runs))) + 1e-9
+        ):
+            shown = [*missing, *(piece for _, piece in pieces)][:_SHOWN]
+            return f"words that its text does not have: {', '.join(shown)}"
+        unknown += [piece for run, piece in pieces if len(piece) > 1 and may_be_name(piece, run)]
         return f"names that its text does not have: {', '.join(unknown[:_SHOWN])}" if unknown else ""
 
     def names(self, value: str, least: float) -> bool:
@@ -204,6 +217,10 @@ class SupportingText:
     @cached_property
     def _numbers(self) -> frozenset[float]:
         return frozenset(_numbers(self.text, self._language))
+
+    @property
+    def _elsewhere(self) -> frozenset[str]:
+        return _stems(self._document)
 
     @cached_property
     def _clauses(self) -> tuple[Clause, ...]:
@@ -235,7 +252,7 @@ class SupportingText:
             yield from (found[0] for found in digits if not any(start <= found.start() < end for start, end in spans))
 
     def _reversed(self, statement: str) -> str:
-        """Whether the clauses that a statement is about are negated and it is not, or the other way round."""
+        """Whether the clauses that a clause is about are negated and it is not, or the other way round."""
         own, negates = _stems(statement), is_negated(statement)
         if negates and not any(one.is_negated for one in self._clauses):
             return "it negates what its passage states"
@@ -290,8 +307,9 @@ def _is_family(one: str, other: str) -> bool:
 def _clauses(text: str) -> Iterator[Clause]:
     for sentence in sentences(text):
         for part in _CLAUSE.split(sentence):
-            if found := _stems(part):
-                yield Clause(found, frozenset(fold(part)), is_negated(part))
+            found, negates = _stems(part), is_negated(part)
+            if found or negates:
+                yield Clause(found, frozenset(fold(part)), negates)
 
 
 def _numbers(text: str, language: str) -> Iterator[float]:

@@ -277,16 +277,21 @@ def _identity(key_type: object, name: str) -> str:
 def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> Iterator[GivenDocument]:
     """The documents of a merged graph, or of the graphs of single documents, one per line of a `.jsonl` file.
 
-    The text of a document is that of its row in `texts`, else its statements.
+    The text of a document is that of its row in `texts`, else its statements. `aliases` of entities are other names of
+    their keys.
 
     Raises:
         SourceError: If the file holds no graph.
 
     """
     try:
-        found = events_of_graph(read_graph(source))
+        graph = read_graph(source)
+        found = events_of_graph(graph)
     except SourceError as error:
         raise SourceError(str(error) if str(source) in str(error) else f"{source}: {error}") from error
+    aliases = {
+        _text(entity.get("name")): tuple(_texts(entity.get("aliases"))) for entity in _objects(graph.get("entities"))
+    }
     for document, events in found.items():
         row = (texts or {}).get(document, {})
         given = tuple(
@@ -295,6 +300,7 @@ def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> 
                 tuple((key["type"], key["value"]) for key in event["keys"]),
                 tuple(tuple(triple) for triple in event["triples"]),
                 event["properties"],
+                aliases,
             )
             for event in events
         )

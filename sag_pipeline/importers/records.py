@@ -30,10 +30,13 @@ class GivenEvent:
     triples: tuple[tuple[str, str, str], ...] = ()
     properties: Mapping[str, Any] = field(default_factory=dict)
     """What its triples say besides."""
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Other names of its keys, by value."""
 
     def record(self) -> dict[str, Any]:
         """The event as documents supply it."""
-        keys = [{"type": key_type, "value": value} for key_type, value in self.keys]
+        other = {value: {"same_as": list(names)} for value, names in self.aliases.items() if names}
+        keys = [{"type": key_type, "value": value} | other.get(value, {}) for key_type, value in self.keys]
         parts = ("head", "relation", "tail")
         triples: list[Any] = [list(triple) for triple in self.triples]
         if self.properties:

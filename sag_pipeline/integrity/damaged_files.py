@@ -46,7 +46,7 @@ def open_anyway(home: Path) -> Store:
 def parts_in_use(store: Store) -> dict[tuple[str, str], list[Entry]]:
     """Table and name of every part that a current entry names, with those entries."""
     found: dict[tuple[str, str], list[Entry]] = {}
-    for entry in store.ledger.entries("part <> ''"):
+    for entry in store.ledger.entries("part <> ''", view="stored"):
         found.setdefault((entry.step, entry.part), []).append(entry)
     return found
 

@@ -64,7 +64,7 @@ def evidence_of(inputs: StepInput, chunk: Chunk, *own: str) -> SupportingText:
     """What a model was shown of a passage: `own` texts such as an event, the passage, headings, title and summary."""
     document: Document = inputs.one("documents")
     above = (chunk.header, chunk.heading, document.title, summary_shown(inputs))
-    return SupportingText("\n".join((*own, chunk.text)), *above, language=document.language)
+    return SupportingText("\n".join((*own, chunk.text)), *above, language=document.language, document=document.text)
 
 
 def evidence_of_events(inputs: StepInput, events: Sequence[Event]) -> dict[str, SupportingText]:

@@ -1,7 +1,7 @@
 """Write the files of a release: whole, or the layers that it shares with the one before and one of its own."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -27,7 +27,7 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.language.spans import Validity, span_of
+from sag_retrieval.language.spans import Validity, span_of, span_words
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import GraphParts, counted_keys, places_of, save_graph, write_arrays, write_names
 from sag_retrieval.release.folders import link
@@ -198,8 +198,12 @@ def _as_stored(rows: StoredRows, name: str) -> pa.Table:
 
 def _with_spans(events: pa.Table, languages: pa.ChunkedArray) -> pa.Table:
     """The same with the days from and to which each event says that it holds."""
-    said = (events[name].to_pylist() for name in ("content", "said"))
-    spans = [span_of(text, lang, at or "") for text, at, lang in zip(*said, languages.to_pylist(), strict=True)]
+    may_say = pc.match_substring_regex(events["content"], span_words(), ignore_case=True)
+    columns = (each.to_pylist() for each in (may_say, events["content"], events["said"], languages))
+    spans = [
+        span_of(text, lang, at or "") if is_read else Validity()
+        for is_read, text, at, lang in zip(*columns, strict=True)
+    ]
     for place, name in enumerate(Validity._fields):
         events = events.append_column(name, pa.array([span[place] or None for span in spans], pa.string()))
     return events
@@ -365,8 +369,8 @@ def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[C
     source.embedding.save(draft / "embedder")
     _write_layer(draft, 0, made, source, None)
     manifest = bare_manifest(source)
-    for name in KINDS:
-        _write_vectors(draft, 0, _released(name, made.tables[name]), source.embedding, manifest.release_id)
+    released = (_released(name, made.tables[name]) for name in KINDS)
+    _write_vectors(draft, 0, released, source.embedding, manifest.release_id)
     links = {"event_keys": len(made.parts.event_keys.items), "chunk_keys": len(made.parts.chunk_keys.items)}
     counts = {name: links[name] if name in links else made.tables[name].num_rows for name in TABLES}
     index = {name: _index(draft, name, counts[name]) for name in KINDS}
@@ -396,10 +400,9 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     files = [RowFiles(contents, manifest, each) for each in range(number + 1)]
     layers = [Layer.open(contents.place(layer_path(each)), rows) for each, rows in enumerate(files)]
     joined = join_links(layers, manifest.smoothing)
-    for name in KINDS:
-        wanted = _embedded_ids(name, [layer(name) for layer in files], joined.rows[name])
-        rows = _released(name, made.tables[name], wanted)
-        _write_vectors(draft, number, rows, source.embedding, manifest.release_id, is_erased=base.is_erasing)
+    wanted = {name: _embedded_ids(name, [layer(name) for layer in files], joined.rows[name]) for name in KINDS}
+    released = (_released(name, made.tables[name], ids) for name, ids in wanted.items())
+    _write_vectors(draft, number, released, source.embedding, manifest.release_id, is_erased=base.is_erasing)
     write_database(draft, manifest.smoothing, Hidden.of(files, joined.rows), base.folder)
     counts = own | {name: len(joined.graph[name].items) for name in ("event_keys", "chunk_keys")}
     counts |= {name: len(rows) for name, rows in joined.rows.items()}
@@ -489,16 +492,30 @@ def _write_arrays(folder: Path, made: Relational, *, is_first: bool) -> None:
 
 
 def _write_vectors(
-    draft: Path, number: int, given: ReleasedRows, embedding: Embedding, release: str, *, is_erased: bool = False
+    draft: Path,
+    number: int,
+    released: Iterable[ReleasedRows],
+    embedding: Embedding,
+    release: str,
+    *,
+    is_erased: bool = False,
 ) -> None:
-    """Write the rows of one layer to Lance, link the files, and write what a release needs to read the vectors.
+    """Write the rows of one layer to Lance in one step, and what the release needs to read their vectors."""
+    with embedding.vectors.tables.together():
+        for given in released:
+            row_ids = show(embedding.vectors, given, release, is_erased=is_erased)
+            _write_vectors_of(draft, number, given, embedding, row_ids)
+
+
+def _write_vectors_of(draft: Path, number: int, given: ReleasedRows, embedding: Embedding, row_ids: Rows64) -> None:
+    """Link the files of Lance, and write where the vectors of the rows lie.
 
     Dense vectors stay in the files of Lance; sparse ones, and those that Lance stores in a form that cannot be mapped,
     are written as arrays.
     """
     name, store, first = given.kind, embedding.vectors, draft / "arrays" / "vectors"
     folder, shape = draft / layer_path(number) / "arrays" / "vectors", (len(given.rows), embedding.embedder.dimension)
-    row_ids, table = show(store, given, release, is_erased=is_erased), None
+    table = None
     if (shown := store.shown(name)) is not None:
         if embedding.is_indexed:
             store.index(shown)

@@ -22,6 +22,7 @@ from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Spent
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.protocols import Prices, Usage
+from sag_retrieval.release.taken_out import read_taken_out
 
 _LEAST_MEASURED = 20
 
@@ -65,7 +66,8 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
     chosen = EstimateOptions(run=run, language=settings.language)
     if chat is None:
         return _report("offline", Estimate(), run.chat.prices, faults)
-    documents, path = _documents(places, run.source), Path(settings.home) / ANSWERS
+    away, path = read_taken_out(Path(settings.home)), Path(settings.home) / ANSWERS
+    documents = _documents([each for each in places if each.document_id not in away], run.source)
     if not path.is_file():
         return _report(chat.model_id, estimate(documents, options=chosen), run.chat.prices, faults)
     with AnswerCache(path) as cache:

@@ -29,10 +29,8 @@ _log = logging.getLogger(__name__)
 
 def compact(store: Store, table: str, *, purge: bool = False) -> int:
     """Rewrite parts with many dead rows, with `purge` all with any, and delete unused ones; the number deleted."""
-    places = store.places(table)
-    entries = {
-        entry.unit: entry for entry in store.ledger.entries("step = ? AND kind = 'document' AND part <> ''", table)
-    }
+    places, of_table = store.places(table, view="stored"), "step = ? AND kind = 'document' AND part <> ''"
+    entries = {entry.unit: entry for entry in store.ledger.entries(of_table, table, view="stored")}
     counts = {
         part: (sum(entries[unit].row_count for unit in units), store.parts.row_count(table, part))
         for part, units in places.items()
@@ -48,7 +46,7 @@ def compact(store: Store, table: str, *, purge: bool = False) -> int:
 
 def drop_unused(store: Store, table: str) -> int:
     """Delete the parts of a table that no entry names, such as those of a killed process; how many there were."""
-    unused = store.parts.names(table) - set(store.places(table))
+    unused = store.parts.names(table) - set(store.places(table, view="stored"))
     for part in unused:
         store.parts.delete(table, part)
     return len(unused)

@@ -9,7 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
+from sag_pipeline.extract.name_decisions import (
+    DecisionVerb,
+    decide_name,
+    decisions_file,
+    read_decisions,
+    undo_decision,
+)
 from sag_pipeline.llm.checked import UNTAKEN
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.step_runner import step_of
@@ -20,7 +26,7 @@ from sag_pipeline.tables import INPUTS
 from sag_retrieval.clusters.storage import REPORTS
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.home_urls import shown_home
-from sag_retrieval.core.settings import Settings
+from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_retrieval.release.releases import FoundRelease, Releases
@@ -212,6 +218,31 @@ def undecided_pairs(settings: Settings, most: int) -> tuple[Path, list[dict[str,
         for pair, _ in zip(pairs, range(most), strict=False)
     ]
     return path, found
+
+
+class HomeDecider:
+    """Decisions on the names of a home, for who shows them elsewhere than `sag keys`."""
+
+    def __init__(self, home: Path | None = None) -> None:
+        """Hold the home; None: SAG_HOME."""
+        self._home = home
+
+    def decide(self, verb: DecisionVerb, name: str, other: str) -> None:
+        """As `decide_name`."""
+        decide_name(verb, name, other, home=self._home)
+
+    def undo(self, line: int) -> None:
+        """As `undo_decision`."""
+        undo_decision(line, home=self._home)
+
+    def decided(self) -> list[dict[str, Any]]:
+        """Every line: its number, decision and names."""
+        lines = read_decisions(decisions_file(load_settings(home=self._home))).lines
+        return [{"line": one.line, "decision": one.verb, "name": one.name, "other": one.other} for one in lines]
+
+    def close(self, most: int) -> list[dict[str, Any]]:
+        """As `undecided_pairs`."""
+        return undecided_pairs(load_settings(home=self._home), most)[1]
 
 
 def _described(keys: "KeyColumns", row: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 import mmap
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -171,14 +171,39 @@ class LanceTables:
         """Hold the folder, which may not exist."""
         self.folder = folder
         self._compared: set[tuple[Path, str]] = set()
+        self._opened: dict[str, tuple[SealedTable, Any]] = {}
+        self._unlisted: dict[str, SealedTable] | None = None
+        self._ids: dict[str, tuple[SealedTable, pa.Table]] = {}
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Changes that are listed in one step at the end, so that a process that is killed before has made none.
+
+        What `ids` reads meanwhile is read once, until the innermost of nested ones ends.
+        """
+        if is_first := self._unlisted is None:
+            self.sweep()
+            self._unlisted = self.sealed()
+        tables = self._unlisted
+        try:
+            yield
+        finally:
+            self._ids.clear()
+            if is_first:
+                changed, self._unlisted = self._unlisted, None
+                self._opened.clear()
+        if is_first and changed is not tables:
+            self._save(changed or {})
 
     def sealed(self) -> dict[str, SealedTable]:
-        """What the list names.
+        """What the list names, or will name.
 
         Raises:
             StoreError: If it is damaged.
 
         """
+        if self._unlisted is not None:
+            return self._unlisted
         path = self.folder / SEALED
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
@@ -209,13 +234,24 @@ class LanceTables:
 
         """
         table = self.sealed()[name]
+        if name in self._opened and self._opened[name][0] == table:
+            return self._opened[name][1]
         for file, (length, digest) in table.files.items():
             path = self.folder / table.folder / file
             if (path, digest) not in self._compared:
                 if what := _fault_of(path, length, digest):
                     raise StoreError(f"{path} is damaged ({what}); `sag repair` mends it")
                 self._compared.add((path, digest))
-        return self._database.open_table(table.path)
+        opened = self._database.open_table(table.path)
+        self._opened[name] = (table, opened)
+        return opened
+
+    def _open_to_change(self, name: str) -> Any:  # noqa: ANN401
+        """The same for itself: of the other, no version changes."""
+        self._opened.pop(name, None)
+        table = self.open(name)
+        del self._opened[name]
+        return table
 
     @cached_property
     def _database(self) -> Any:  # noqa: ANN401
@@ -223,10 +259,19 @@ class LanceTables:
 
     def ids(self, name: str, columns: Sequence[str] = (ID,), first: int = 0) -> pa.Table:
         """Some columns of a table with `_rowid`, from a row on, in its order."""
-        rows = self.sealed()[name].rows - first
+        table, held = self.sealed()[name], self._ids.get(name)
+        if held and held[0] is table and {*columns} <= {*held[1].column_names}:
+            return held[1].select([*columns, "_rowid"]).slice(first)
         query = self.open(name).search().with_row_id(with_row_id=True).select([*columns])
-        found: pa.Table = (query.offset(first) if first else query).limit(rows).to_arrow()
-        return found.combine_chunks()
+        read: pa.Table = (query.offset(first) if first else query).limit(table.rows - first).to_arrow()
+        found = read.combine_chunks()
+        if self._unlisted is not None and not first:
+            self._ids[name] = (table, found)
+        return found
+
+    def rows(self, name: str, row_ids: Rows64, columns: Sequence[str]) -> pa.Table:
+        """Some columns of rows by their ascending ids."""
+        return pa.Table.from_batches(_rows_of(self.open(name), row_ids, columns)).combine_chunks()
 
     def add(self, name: str, batches: Iterator[pa.RecordBatch]) -> None:
         """Append rows: a new version of the table, or a new table."""
@@ -255,14 +300,11 @@ class LanceTables:
         durable.make_folder(self.folder)
         self.sweep()
         if before is None:
-            if batches is None:
-                self.drop(name)
-            else:
-                self._write(name, _reader(batches), release)
+            self._write(name, batches or (), release)
             return
-        table, told = self.open(name), replace(before, release=release)
+        table, told = self._open_to_change(name), replace(before, release=release)
         if batches is not None:
-            table.add(_reader(batches))
+            table.add(_reader(next(batches), batches))
             rows = int(table.count_rows())
             told = replace(told, rows=rows, runs=self._grown_runs(before, table, rows))
         hidden = np.zeros(0, np.int64) if hidden is None else hidden
@@ -270,22 +312,19 @@ class LanceTables:
             table.delete(f"_rowid IN ({', '.join(map(str, hidden[at : at + _BATCH].tolist()))})")
         self._seal(name, told, table)
 
-    def rewrite(self, name: str, select: Callable[[pa.RecordBatch], pa.RecordBatch]) -> int:
-        """Write a table again with what `select` leaves of each batch; nothing else stays in any file.
-
-        Returns:
-            The number of rows left out.
-
-        """
+    def rewrite(
+        self,
+        name: str,
+        select: Callable[[pa.RecordBatch], pa.RecordBatch],
+        more: Iterable[pa.RecordBatch] = (),
+    ) -> None:
+        """Write a table again with what `select` leaves of each batch, and more; nothing else stays in any file."""
         before = self.sealed()[name]
         stream = self.open(name).search().limit(before.rows).to_batches(batch_size=_BATCH)
-        batches = (select(batch) for batch in stream)
-        self._write(name, pa.RecordBatchReader.from_batches(stream.schema, batches), before.release)
-        after = self.sealed().get(name)
-        return before.rows - (after.rows if after else 0)
+        self._write(name, chain((select(batch) for batch in stream), more), before.release)
 
-    def leave_out(self, name: str, is_kept: Callable[[pa.Table], Flags]) -> None:
-        """Write those files again that hold rows to be left out; nothing of these stays in any file.
+    def leave_out(self, name: str, is_kept: Callable[[pa.Table], Flags], more: Iterable[pa.RecordBatch] = ()) -> None:
+        """Write those files again that hold rows to be left out, and append more; nothing of these stays in any file.
 
         Rows that move keep the ids they had, by `moved`. Of hidden rows nothing stays either. A table that is not
         mapped, or that has an index of its vectors, is written again as a whole.
@@ -293,24 +332,26 @@ class LanceTables:
         self.sweep()
         before = self.sealed()[name]
         if not before.runs or any(file.startswith("_indices") for file in before.files):
-            self.rewrite(name, lambda batch: batch.filter(pa.array(is_kept(batch))))
+            self.rewrite(name, lambda batch: batch.filter(pa.array(is_kept(batch))), more)
             return
-        rows, table = self.ids(name), self.open(name)
+        rows, table = self.ids(name), self._open_to_change(name)
         row_ids, kept = rows["_rowid"].to_numpy().astype(np.int64), is_kept(rows)
         hiding = {file: int(Path(file).name.partition("-")[0]) for file in before.files if file.startswith(_HIDDEN)}
         files = sorted({*np.unique(row_ids[~kept] >> _FILE_BITS).tolist(), *hiding.values()})
         is_affected = np.isin(row_ids >> _FILE_BITS, files)
         left, staying = len(rows) - int(is_affected.sum()), row_ids[is_affected & kept]
         if not kept.any():
-            self.drop(name)
-        if not files or not kept.any():
+            self._write(name, more, before.release)
             return
-        now = staying
-        if len(staying):
-            table.add(_rows_of(table, staying))
+        batches = chain(_rows_of(table, staying), more)
+        first, now = next(batches, None), staying
+        if first is not None:
+            table.add(_reader(first, batches))
+        elif not files:
+            return
         for file in files:
             table.delete(f"_rowid >= {file << _FILE_BITS} AND _rowid < {(file + 1) << _FILE_BITS}")
-        if len(staying):
+        if len(staying):  # they come first
             query = table.search().with_row_id(with_row_id=True).select([ID]).offset(left).limit(len(staying))
             now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64)
         gone = {run[1] for run in before.runs if run[0] >> _FILE_BITS in files} | {*hiding}
@@ -322,7 +363,7 @@ class LanceTables:
         """Train Lance's index of the vectors, unless most rows are in one: scalar quantization in inverted lists."""
         from lancedb.index import IvfSq  # noqa: PLC0415  `open_database` says why
 
-        before, table = self.sealed()[name], self.open(name)
+        before, table = self.sealed()[name], self._open_to_change(name)
         outside = [index.num_unindexed_rows for index in table.list_indices() if VECTOR in index.columns]
         if outside and max(outside) <= _UNINDEXED_AT_MOST * before.rows:
             return
@@ -346,14 +387,15 @@ class LanceTables:
         """Delete a table."""
         self._save({other: table for other, table in self.sealed().items() if other != name})
 
-    def _write(self, name: str, reader: pa.RecordBatchReader, release: str = "") -> None:
-        """A table of its own, which takes the place of the one before."""
-        folder = f"{name}-{uuid4().hex[:12]}"
-        table = self._database.create_table(folder, reader, schema=reader.schema)
-        if table.count_rows():
-            self._seal(name, SealedTable(f"{folder}.lance", 0, {}, release=release), table)
-        else:
+    def _write(self, name: str, batches: Iterable[pa.RecordBatch], release: str = "") -> None:
+        """A table of its own, which takes the place of the one before; none without a row."""
+        rows = (batch for batch in batches if len(batch))
+        if (first := next(rows, None)) is None:
             self.drop(name)
+            return
+        folder = f"{name}-{uuid4().hex[:12]}"
+        table = self._database.create_table(folder, _reader(first, rows), schema=first.schema)
+        self._seal(name, SealedTable(f"{folder}.lance", 0, {}, release=release), table)
 
     def _seal(
         self,
@@ -374,7 +416,10 @@ class LanceTables:
             file: known[file] if file in known else (path.stat().st_size, _digest(path))
             for file, path in listed.items()
         }
-        self._save(self.sealed() | {name: replace(before, rows=rows, files=files, runs=runs)})
+        self._compared |= {(folder / file, files[file][1]) for file in files if file not in known}
+        sealed = replace(before, rows=rows, files=files, runs=runs)
+        self._save(self.sealed() | {name: sealed})
+        self._opened[name] = (sealed, table)
 
     def _grown_runs(self, before: SealedTable, table: Any, rows: int) -> Sequence[Run]:  # noqa: ANN401
         """Where vectors lie after rows were appended; none if new ones were not found: all are mapped or none is."""
@@ -387,13 +432,18 @@ class LanceTables:
         found = locate(new, _vectors(table, before.rows, rows))
         return [*before.runs, *found] if found else []
 
-    def _save(self, tables: Mapping[str, SealedTable]) -> None:
+    def _save(self, tables: dict[str, SealedTable]) -> None:
+        if self._unlisted is not None:
+            self._unlisted = tables
+            return
         plain = {name: asdict(table) for name, table in sorted(tables.items())}
         durable.write_text(self.folder / SEALED, json.dumps({"hash": _hash_of(plain), "tables": plain}, indent=1))
         self.sweep()
 
     def sweep(self) -> None:
         """Delete what the list does not name: older versions, and what a killed process left."""
+        if self._unlisted is not None:
+            return
         tables = {table.folder: table for table in self.sealed().values()}
         for folder in self.folder.glob("*.lance"):
             if folder.name not in tables:
@@ -404,8 +454,7 @@ class LanceTables:
                     path.unlink(missing_ok=True)
 
 
-def _reader(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
-    first = next(batches)
+def _reader(first: pa.RecordBatch, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
 
 
@@ -416,11 +465,11 @@ def _vectors(table: Any, first: int, last: int) -> Iterator[tuple[Rows64, Floats
         yield batch["_rowid"].to_numpy().astype(np.int64), matrix_of(batch[VECTOR])
 
 
-def _rows_of(table: Any, row_ids: Rows64) -> pa.RecordBatchReader:  # noqa: ANN401
+def _rows_of(table: Any, row_ids: Rows64, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
     """Rows by their ids, blocks of them at a time; other files are not read."""
-    blocks = (row_ids[at : at + _BATCH].tolist() for at in range(0, len(row_ids), _BATCH))
-    batches = (b for each in blocks for b in table.take_row_ids(each).to_arrow().to_batches())
-    return pa.RecordBatchReader.from_batches(table.schema, batches)
+    for at in range(0, len(row_ids), _BATCH):
+        query = table.take_row_ids(row_ids[at : at + _BATCH].tolist())
+        yield from (query.select([*columns]) if columns else query).to_arrow().to_batches()
 
 
 def _files_of(folder: Path, version: int) -> set[Path]:

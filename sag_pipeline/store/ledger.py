@@ -17,7 +17,7 @@ cut it may be older, which says nothing.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import pairwise, repeat
@@ -258,6 +258,8 @@ class Entry:
         return cls("", step, status, kind="whole", **values)  # type: ignore[arg-type]
 
 
+View = Literal["current", "stored"]
+"""`stored` has the documents that are away too."""
 OnCommit = Callable[[set[tuple[str, str]]], None]
 """Called with the tables and parts that a commit names, after its file is written and before it counts."""
 _COLUMNS = ", ".join(f.name for f in fields(Entry))
@@ -307,9 +309,11 @@ class Ledger:
         self._state = state_of(folder)
         self._database: duckdb.DuckDBPyConnection
         self._wholes: dict[str, Entry] = {}
+        self._away = set[str]()
         held = _held.get(folder) if files is None else None
         if held is not None and held._state == self._state:  # noqa: SLF001  another one of this class
-            self._lock, self._database, self._wholes = held._lock, held._database, held._wholes  # noqa: SLF001
+            self._lock, self._database = held._lock, held._database  # noqa: SLF001
+            self._wholes, self._away = held._wholes, held._away  # noqa: SLF001
         else:
             self._database = duckdb.connect(config={"threads": 1})
             self._open(_whole_files(folder) if files is None else files)
@@ -320,8 +324,23 @@ class Ledger:
         self._database.execute(f"CREATE TABLE no_entries ({_DECLARED})")  # registering Arrow rows would import pandas
         self._database.execute("CREATE TABLE entries AS SELECT * FROM no_entries")
         self._load(files)
-        self._database.execute("CREATE VIEW current AS SELECT * FROM entries WHERE status <> 'removed'")
+        self._database.execute("CREATE TABLE away (unit VARCHAR)")
+        self._database.execute("CREATE VIEW stored AS SELECT * FROM entries WHERE status <> 'removed'")
+        self._database.execute("CREATE VIEW current AS SELECT * FROM stored")
         self._database.execute("CREATE VIEW by_document AS SELECT * FROM current WHERE kind = 'document'")
+
+    def set_away(self, documents: Collection[str]) -> None:
+        """Leave documents out of `current` and `by_document`, as if they were not there; `stored` has them."""
+        with self._lock:
+            if self._away == documents:
+                return
+            self._wholes.clear()
+            self._away.clear()
+            self._away.update(documents)
+            self._database.execute("DELETE FROM away")
+            self._database.execute("INSERT INTO away SELECT unnest(?)", [sorted(documents)])
+            chosen = "WHERE kind <> 'document' OR unit NOT IN (SELECT unit FROM away)" if documents else ""
+            self._database.execute(f"CREATE OR REPLACE VIEW current AS SELECT * FROM stored {chosen}")
 
     def _load(self, files: Sequence[Path]) -> None:
         if not files:
@@ -359,14 +378,14 @@ class Ledger:
         """Write all current entries as one file in place of the commits, so that no trace of what was removed stays."""
         with self._lock:
             self._state = ()  # of no folder: the next one reads the snapshot
-            rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
+            rows = self._database.sql(f"SELECT {_COLUMNS} FROM stored ORDER BY kind, unit, step").to_arrow_table()
             snapshot = _append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
             _drop_links(self._folder, keep=snapshot)
             self._on_commit(set())
 
     def parts(self) -> set[tuple[str, str]]:
-        """Tables and parts that current entries name."""
-        rows = self.select("SELECT DISTINCT step, part FROM current WHERE part <> ''")
+        """Tables and parts that entries name, those of documents that are away too."""
+        rows = self.select("SELECT DISTINCT step, part FROM stored WHERE part <> ''")
         return {(str(step), str(part)) for step, part in rows}
 
     def rebuild(self, entries: Sequence[Entry]) -> None:
@@ -376,7 +395,7 @@ class Ledger:
             self.take_snapshot(previous=read_head(self._folder))
 
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """Rows of a query over the views `current` and `by_document` (the columns of `Entry`)."""
+        """Rows of a query over the views `current`, `by_document` and `stored` (the columns of `Entry`)."""
         with self._lock:
             try:
                 return self._database.execute(sql, list(values)).fetchall()
@@ -384,9 +403,9 @@ class Ledger:
                 self._database.abort()  # a signal may fall between the two calls; what is half fetched blocks the next
                 raise
 
-    def entries(self, where: str = "true", *values: object) -> list[Entry]:
-        """Current entries that meet a condition, ordered by kind, unit and step."""
-        rows = self.select(f"SELECT {_COLUMNS} FROM current WHERE {where} ORDER BY kind, unit, step", *values)
+    def entries(self, where: str = "true", *values: object, view: View = "current") -> list[Entry]:
+        """Entries that meet a condition, ordered by kind, unit and step."""
+        rows = self.select(f"SELECT {_COLUMNS} FROM {view} WHERE {where} ORDER BY kind, unit, step", *values)
         return [Entry(*row) for row in rows]  # type: ignore[arg-type]
 
     def whole(self, step: str) -> Entry | None:

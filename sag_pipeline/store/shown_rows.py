@@ -24,6 +24,7 @@ from sag_pipeline.store.vectors import (
     among,
     fixed,
     raw,
+    to_rows,
 )
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Rows, Rows64
@@ -34,6 +35,7 @@ from sag_retrieval.release.vectors import VECTOR
 _ROWS_A_BLOCK: Final = 16_384
 _LEAST_STAYING: Final = 0.75
 """A table of which a smaller share stays is written again: layers of releases are merged at the same share."""
+_NOTHING: Final = pa.table([pa.array([], each) for each in (pa.binary(16), pa.string(), pa.int64())], ["", "id", "row"])
 _Block = tuple[Rows, Vectors]
 
 
@@ -57,26 +59,14 @@ class ReleasedRows:
         """The first column."""
         return self.rows.column(0)
 
-    def stays(self, before: pa.Table, *, is_done: bool) -> Flags:
-        """Which rows that the table has are shown as they are; of several layers those that no given row replaces.
-
-        Args:
-            before: What the table has.
-            is_done: Whether these are rows of this release: a process was killed, or it is built again.
-
-        """
-        ids = before[self.id]
-        if is_done:
-            return np.asarray(pc.is_in(ids, self.ids.combine_chunks() if self.wanted is None else self.wanted))
-        if self.wanted is not None:
-            return np.asarray(pc.and_not(pc.is_in(ids, self.wanted), pc.is_in(ids, self.ids.combine_chunks())))
-        at = pc.index_in(ids, self.ids.combine_chunks())
-        stays = np.asarray(at.is_valid())
-        now = self.rows.append_column(ID, fixed(self.texts)).take(pc.fill_null(at, 0)) if len(self.rows) else before
+    def equal(self, at: Rows64, held: pa.Table) -> Flags:
+        """Whether given rows are as they are held."""
+        now = self.rows.append_column(ID, fixed(self.texts)).take(pa.array(at))
+        same = np.ones(len(at), np.bool_)
         for name in now.column_names:
-            is_same = pc.fill_null(pc.equal(before[name], now[name]), False)  # noqa: FBT003  a value
-            stays &= np.asarray(is_same) | (np.asarray(before[name].is_null()) & np.asarray(now[name].is_null()))
-        return stays
+            is_same = pc.fill_null(pc.equal(held[name], now[name]), False)  # noqa: FBT003  a value
+            same &= np.asarray(is_same) | (np.asarray(held[name].is_null()) & np.asarray(now[name].is_null()))
+        return same
 
 
 def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bool = False) -> Rows64:
@@ -92,89 +82,106 @@ def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bo
         StoreError: If rows of other layers are not in the table.
 
     """
+    with store.tables.together():
+        return _shown(store, given, release, is_erased=is_erased)
+
+
+def _shown(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bool) -> Rows64:
     name, tables = store.shown(given.kind), store.tables
-    before = _before(store, given, name)
+    before = tables.ids(name, [ID, given.id]) if name else _NOTHING.rename_columns([ID, given.id, "_rowid"])
     is_done = name is not None and tables.sealed()[name].release == release
-    stays, is_new = given.stays(before, is_done=is_done), False
+    stays, is_new = _stays(store, given, name, before, is_done=is_done), False
     if name and given.wanted is None and not is_done:
         is_new = len(tables.sealed()[name].files) > MOST_FILES or stays.sum() < _LEAST_STAYING * len(stays)
         stays &= not is_new
-    known = before[given.id].filter(pa.array(stays))
-    if given.wanted is not None and not _all_in(given.wanted, [known, given.ids]):
+    known = before.select([given.id, ID, "_rowid"]).filter(pa.array(stays))
+    gone = before.select([ID, "_rowid"]).filter(pa.array(~stays))
+    at = np.asarray(pc.fill_null(pc.index_in(given.ids, known[given.id].combine_chunks()), -1))
+    new = np.flatnonzero(at < 0)
+    if given.wanted is not None and len(known) + _count_in(given.ids.take(pa.array(new)), given.wanted) < len(
+        given.wanted
+    ):
         raise StoreError(f"{store.fingerprint}: rows of the layers of {given.kind} are not in the store")
-    new = np.flatnonzero(~np.asarray(pc.is_in(given.ids, known.combine_chunks())))
     blocks = store.blocks(given.texts[new], _ROWS_A_BLOCK)
     first = next(blocks, None)
     if name is None:
         if first is None:
             return np.full(len(given.rows), -1, np.int64)
         name = f"{PROJECTED if isinstance(first[1], csr_array) else PUBLISHED}{given.kind}"
+    kept = _kept(store, name, gone, [raw(known[ID].combine_chunks()), given.texts[new]])
+    written = [np.zeros(0, np.int64)]
+    batches = None if first is None else _batches(given, new, chain([first], blocks), written)
+    tables.show(name, batches, gone["_rowid"].to_numpy().astype(np.int64), release, is_new=is_new)
     if name.startswith(PUBLISHED):
-        _keep_texts(store, name, before, stays, given.texts[new])
-    batches = None if first is None else _batches(given, new, chain([first], blocks))
-    hidden = before["_rowid"].to_numpy().astype(np.int64)[~stays]
-    tables.show(name, batches, hidden, release, is_new=is_new)
-    if is_erased and name in tables.sealed():
+        _move(store, given.kind, given.texts[new], kept)
+    if name not in tables.sealed():
+        return np.full(len(given.rows), -1, np.int64)
+    if is_erased:
         tables.leave_out(name, lambda rows: np.ones(len(rows), np.bool_))
-    if name.startswith(PUBLISHED):
-        _drop_texts(store, given.kind, given.texts[new])
-    is_last = len(new) == len(given.rows) and not is_erased
-    return _row_ids(store, given, name, int(stays.sum()) if is_last else 0)
+        return _row_ids(tables.ids(name, [given.id]), given)
+    found: Rows64 = np.append(known["_rowid"].to_numpy().astype(np.int64), -1)[at]
+    places = np.concatenate(written)
+    found[places] = tables.ids(name, [given.id], len(known))["_rowid"].to_numpy()
+    return found
 
 
-def _before(store: VectorStore, given: ReleasedRows, name: str | None) -> pa.Table:
-    """What the table has: ids, hashes of texts, and the columns that rows are compared by."""
-    if name is None:
-        nothing = pa.table({ID: pa.array([], pa.binary(16)), "_rowid": pa.array([], pa.int64())})
-        return pa.concat_tables([nothing, given.rows.slice(0, 0)], promote_options="default")
-    columns = given.rows.column_names if given.wanted is None else [given.id]
-    return store.tables.ids(name, [ID, *columns])
+def _count_in(ids: pa.ChunkedArray, wanted: pa.Array) -> int:
+    return int(np.count_nonzero(pc.is_in(ids, wanted)))
 
 
-def _all_in(wanted: pa.Array, places: Sequence[pa.ChunkedArray]) -> bool:
-    chunks = [chunk for place in places for chunk in place.chunks]
-    known = pa.chunked_array(chunks, pa.string()).combine_chunks()
-    return bool(np.asarray(pc.is_in(wanted, known)).all())
+def _stays(store: VectorStore, given: ReleasedRows, name: str | None, before: pa.Table, *, is_done: bool) -> Flags:
+    """Which rows that the table has stay shown; rows of a release that is built again are compared no more."""
+    at = np.asarray(pc.fill_null(pc.index_in(before[given.id], given.ids.combine_chunks()), -1))
+    stays = at >= 0 if given.wanted is None else np.array(pc.is_in(before[given.id], given.wanted))
+    both = np.flatnonzero(stays & (at >= 0))
+    if name and len(both) and not is_done:
+        row_ids = before["_rowid"].to_numpy().astype(np.int64)[both]
+        order = np.argsort(row_ids)
+        held = store.tables.rows(name, row_ids[order], [ID, *given.rows.column_names])
+        stays[both[order]] = given.equal(at[both[order]], held)
+    return stays
 
 
-def _batches(given: ReleasedRows, new: Rows64, blocks: Iterator[_Block]) -> Iterator[pa.RecordBatch]:
-    """Rows with their vectors, those of sparse ones projected; rows without a vector are left out."""
+def _batches(
+    given: ReleasedRows, new: Rows64, blocks: Iterator[_Block], written: list[Rows64]
+) -> Iterator[pa.RecordBatch]:
+    """Rows with their vectors, those of sparse ones projected; rows without a vector are left out of `written` too."""
     for numbers, vectors in blocks:
         at = new[numbers]
+        written.append(at)
         matrix = projected(vectors) if isinstance(vectors, csr_array) else np.asarray(vectors, "<f4")
         rows = given.rows.take(pa.array(at)).append_column(ID, fixed(given.texts[at]))
         column = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(matrix).ravel()), matrix.shape[1])
         yield from rows.append_column(VECTOR, column).combine_chunks().to_batches()
 
 
-def _keep_texts(store: VectorStore, name: str, before: pa.Table, stays: Flags, new: VectorIds) -> None:
-    """Vectors of texts that only hidden rows have are kept by the hash of the text, as a text is embedded once."""
-    if stays.all():
-        return
-    kind, ids = name.removeprefix(PUBLISHED), raw(before[ID].combine_chunks())
-    row_ids = before["_rowid"].to_numpy().astype(np.int64)
-    others = [ids[stays], new]
+def _kept(
+    store: VectorStore, name: str, gone: pa.Table, others: Sequence[VectorIds]
+) -> Iterator[tuple[VectorIds, Vectors]]:
+    """Vectors of texts that only hidden rows have: they are kept by the hash of the text, as it is embedded once."""
+    kind, (ids, first) = name.removeprefix(PUBLISHED), np.unique(raw(gone[ID].combine_chunks()), return_index=True)
+    if kind == name or not len(ids):
+        return iter(())
     if kind in store.tables.sealed():
-        others.append(raw(store.tables.ids(kind)[ID].combine_chunks()))
-    lost = np.flatnonzero(~stays & ~np.isin(ids, np.concatenate(others)))
-    lost = lost[np.unique(ids[lost], return_index=True)[1]]
-    for at in range(0, len(lost), _ROWS_A_BLOCK):
-        block = lost[at : at + _ROWS_A_BLOCK]
-        store.append(kind, ids[block], store.take(name, row_ids[block]))
+        others = [*others, raw(store.tables.ids(kind)[ID].combine_chunks())]
+    own = fixed(ids)
+    is_lost = ~among(own, np.concatenate([each[among(fixed(each), ids)] for each in others]))
+    row_ids, take = gone["_rowid"].to_numpy().astype(np.int64)[first[is_lost]], store.taker(name)
+    starts = range(0, len(row_ids), _ROWS_A_BLOCK)
+    return ((ids[is_lost][at : at + _ROWS_A_BLOCK], take(row_ids[at : at + _ROWS_A_BLOCK])) for at in starts)
 
 
-def _drop_texts(store: VectorStore, kind: str, shown: VectorIds) -> None:
-    """Of texts that a row of the table has now, no vector is kept by their hash."""
-    tables = store.tables
-    if kind in tables.sealed() and among(tables.ids(kind)[ID], shown).any():
-        tables.leave_out(kind, lambda held: ~among(held[ID], shown))
+def _move(store: VectorStore, kind: str, shown: VectorIds, kept: Iterator[tuple[VectorIds, Vectors]]) -> None:
+    """By their hash no vectors are held of texts that a row of the table has now, and those of others are."""
+    batches = (to_rows(ids, vectors) for ids, vectors in kept)
+    if kind in store.tables.sealed():
+        store.tables.leave_out(kind, lambda held: ~among(held[ID], shown), batches)
+    elif (first := next(batches, None)) is not None:
+        store.tables.add(kind, chain([first], batches))
 
 
-def _row_ids(store: VectorStore, given: ReleasedRows, name: str, first: int) -> Rows64:
-    """The row of each given one, which lie from a row on."""
-    if name not in store.tables.sealed():
-        return np.full(len(given.rows), -1, np.int64)
-    rows = store.tables.ids(name, [given.id], first)
+def _row_ids(rows: pa.Table, given: ReleasedRows) -> Rows64:
+    """The row of each given one."""
     at = np.asarray(pc.fill_null(pc.index_in(given.ids, rows[given.id].combine_chunks()), -1))
     found: Rows64 = np.append(rows["_rowid"].to_numpy().astype(np.int64), -1)[at]
     return found

@@ -142,10 +142,10 @@ def rename_documents(store: Store, old: Collection[str], new: str) -> None:
 
     Rows are rewritten with only that name changed, so no step has anything to do.
     """
-    entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(old))
+    entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(old), view="stored")
     documents = {entry.unit: entry for entry in entries if entry.kind == "document"}
     fresh = []
-    for part, units in store.places("documents", list(documents)).items():
+    for part, units in store.places("documents", list(documents), "stored").items():
         rows = of_documents(store.parts.read("documents", part), units)
         column = rows.schema.get_field_index("source")
         rows = rows.set_column(column, rows.schema.field(column), pa.array([new] * len(rows), pa.string()))

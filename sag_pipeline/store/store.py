@@ -10,12 +10,13 @@ from uuid import uuid4
 import pyarrow as pa
 
 from sag_pipeline.store.bucket import BucketHome, bucket_home, lease, refreshed
-from sag_pipeline.store.ledger import Entry, Ledger
+from sag_pipeline.store.ledger import Entry, Ledger, View
 from sag_pipeline.store.parts import DocumentRows, Parts, of_documents, reading
 from sag_pipeline.store.step_batch import Made, Output, StepResult, made_of
 from sag_pipeline.tables import by_document, schema_of, with_columns
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.table import no_rows
+from sag_retrieval.release.taken_out import read_taken_out
 
 PURGE = "purge"
 """Ledger step that marks: a document was removed, so no dead row may stay after this run."""
@@ -70,12 +71,16 @@ class Store:
         Raises:
             StoreError: If a commit of the ledger is damaged or missing.
             BucketError: If the bucket of the home cannot be read.
+            ReleaseError: If the file of documents that were taken out is wrong.
 
         """
         self.home = home
         self.bucket = bucket or refreshed(home)
         on_commit = bucket.commit if bucket else _nothing
         self.ledger = ledger or Ledger(home / "ledger", on_commit=on_commit)
+        self.taken_out = read_taken_out(home)
+        """Documents that people took out, which no step and no release sees."""
+        self.ledger.set_away(set(self.taken_out))
         self.parts = Parts(home / "tables", self.bucket.fetch if self.bucket else _nothing)
 
     @classmethod
@@ -174,10 +179,12 @@ class Store:
         """A reader of the current rows of these documents, for those who take them batch by batch."""
         return DocumentRows(self.parts, table, self.places(table, documents))
 
-    def places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
+    def places(
+        self, table: str, documents: Sequence[str] | None = None, view: View = "current"
+    ) -> dict[str, list[str]]:
         """Parts with current rows of some documents, or of all; for each part the documents that have rows in it."""
         sql = (
-            "SELECT part, list(unit ORDER BY unit) FROM current c {} "
+            f"SELECT part, list(unit ORDER BY unit) FROM {view} c {{}} "
             "WHERE step = '{}' AND part <> '' GROUP BY 1 ORDER BY 1"
         )
         if documents is not None and not documents:
@@ -255,10 +262,18 @@ class Store:
 
     def remove(self, documents: Sequence[str], others: Sequence[Entry] = ()) -> None:
         """Remove documents from every step, and other entries, and mark that no row of theirs may stay."""
-        steps = self.ledger.document_steps()
-        removed = [Entry(unit, step, "removed") for unit in documents for step in steps]
+        with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
+            stored = self.ledger.select(
+                "SELECT unit, step FROM stored SEMI JOIN wanted ON wanted_id = unit AND kind = 'document' ORDER BY 1, 2"
+            )
+        removed = [Entry(str(unit), str(step), "removed") for unit, step in stored]
         removed += [replace(entry, status="removed") for entry in others]
         self.ledger.commit([*removed, Entry.of_whole(PURGE)] if removed else [])
+
+    def remove_deleted(self) -> None:
+        """Remove what people deleted and is still stored."""
+        ids = [each.document_id for each in self.taken_out.values() if each.verb == "delete"]
+        self.remove(ids) if ids else None
 
     def append(self, table: str, rows: pa.Table) -> None:
         """Add rows to a table that only grows, such as `calls`; no rows add nothing."""

@@ -1,6 +1,6 @@
 """Vectors by the hash of their text: an embedder embeds each distinct text once, however many rows share it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -112,7 +112,7 @@ class VectorStore:
 
         """
         check_vectors(ids, vectors, self._dimension)
-        self.tables.add(kind, iter([_to_rows(ids, vectors)]))
+        self.tables.add(kind, iter([to_rows(ids, vectors)]))
 
     def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
         """Vectors of the texts in order, with their numbers; texts without a vector are left out."""
@@ -144,14 +144,22 @@ class VectorStore:
 
     def take(self, name: str, row_ids: Rows64) -> Vectors:
         """The vectors of rows of a table, in order; -1 is left out."""
+        return self.taker(name)(row_ids)
+
+    def taker(self, name: str) -> Callable[[Rows64], Vectors]:
+        """The same of a table as it is now, for one that is changed `together` with others."""
         held, opened = self.tables.sealed()[name], self.tables.open(name)
-        if held.runs:
-            runs = runs_of(held.runs, self._dimension)
-            return PlacedRows(self._folder / held.folder, row_ids[row_ids >= 0], runs)[:]
-        wanted, back = np.unique(row_ids[row_ids >= 0], return_inverse=True)
-        query = opened.take_row_ids(wanted.tolist())
-        rows = (query.select([VECTOR]) if VECTOR in opened.schema.names else query).to_arrow()
-        return self._from_rows(rows)[back]
+
+        def take(row_ids: Rows64) -> Vectors:
+            if held.runs:
+                runs = runs_of(held.runs, self._dimension)
+                return PlacedRows(self._folder / held.folder, row_ids[row_ids >= 0], runs)[:]
+            wanted, back = np.unique(row_ids[row_ids >= 0], return_inverse=True)
+            query = opened.take_row_ids(wanted.tolist())
+            rows = (query.select([VECTOR]) if VECTOR in opened.schema.names else query).to_arrow()
+            return self._from_rows(rows)[back]
+
+        return take
 
     def link(self, name: str, folder: Path) -> None:
         """Put the files of the newest version of a table into a folder: by hard links, so that they lie once."""
@@ -280,7 +288,8 @@ def _bytes_of(column: pa.BinaryArray) -> npt.NDArray[np.uint8]:
     return np.frombuffer(column.buffers()[2] or b"", np.uint8, last - first, first)
 
 
-def _to_rows(ids: VectorIds, vectors: Vectors) -> pa.RecordBatch:
+def to_rows(ids: VectorIds, vectors: Vectors) -> pa.RecordBatch:
+    """Rows of a table of vectors by the hash of their text."""
     key = fixed(ids)
     if isinstance(vectors, csr_array):
         columns = {"indices": vectors.indices.astype("<u2"), "values": vectors.data.astype("<f4")}

@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -55,6 +55,8 @@ class _Found:
     seen: set[str] = field(default_factory=set)
     staged: StagedRows | None = None
     """Rows of a table, which are read instead of the source's place."""
+    away: Collection[str] = ()
+    """Documents that people took out: their source is not asked for them."""
     aside: dict[str, Entry] = field(default_factory=dict)
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
@@ -146,9 +148,10 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     """
     tally, started, options = RunStats(), time.perf_counter(), options or SyncOptions()
     source = one_source(store, given)
+    store.remove_deleted()
     known = store.ledger.entries("step = 'documents' AND kind = 'document'")
     found = _Found.nothing(source, known, _faults(store, source))
-    found.staged = staged
+    found.staged, found.away = staged, store.taken_out.keys()
     _list(step, given, found, options)
     SourceList(store).put(source)
     _refuse_many_removed(found, options)
@@ -203,6 +206,8 @@ def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> No
     for raw in reported(listed, step.name, lambda raw: raw.path):
         if isinstance(raw, Quarantined):
             found.skip(raw)
+            continue
+        if raw.document_id in found.away:
             continue
         owner = found.known.get(raw.document_id)
         if owner is not None and owner.source != name:

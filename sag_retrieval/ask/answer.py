@@ -58,6 +58,10 @@ class Answer(Convertible):
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     trace: Mapping[str, Any] = field(default_factory=dict)
+    sql: str = ""
+    """The SELECT that made the answer; `release.sql(answer.sql)` runs it again. Empty where none did."""
+    rows: tuple[Mapping[str, Any], ...] = ()
+    """Its rows."""
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -113,6 +117,8 @@ class Answer(Convertible):
             "notes": list(self.notes),
             "usage": asdict(self.usage),
             "seconds": self.seconds,
+            "sql": self.sql,
+            "rows": [dict(row) for row in self.rows],
             "trace": dict(self.trace),
         }
 

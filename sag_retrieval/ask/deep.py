@@ -17,7 +17,8 @@ from sag_retrieval.ask.model_answer import (
     shown_hits,
     write_answer,
 )
-from sag_retrieval.ask.modes import Background, ModeResult, find_background
+from sag_retrieval.ask.model_sql import answer_by_sql
+from sag_retrieval.ask.modes import Background, ModeResult, find_background, from_rows
 from sag_retrieval.ask.options import AT_ONCE, FoundPassage
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, fill, marks, single_step
@@ -197,6 +198,9 @@ def ask_deep(session: Session) -> ModeResult:
         docs/algorithm.md §rag.6
 
     """
+    of_rows = from_rows(session, answer_by_sql(session))
+    if of_rows is not None:
+        return of_rows
     background = find_background(session)
     known: dict[str, StepOutcome] = {}
     rounds: list[dict[str, Any]] = []

@@ -10,12 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited
-from sag_retrieval.ask.modes import MOST_CLOSEST, ModeResult, ask_fast
+from sag_retrieval.ask.modes import MOST_CLOSEST, ModeResult, ask_fast, from_rows
 from sag_retrieval.ask.options import AT_ONCE
 from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.question import TermWeights, telling_terms
 from sag_retrieval.ask.sentences import sentence_for
 from sag_retrieval.ask.session import Session
+from sag_retrieval.ask.table_answer import answer_from_tables
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.core.errors import ModelError
@@ -271,6 +272,9 @@ def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
 def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:
     """What documents state of what is asked for, under the titles of themes; else, as the closest, the fast answer."""
     assert session.context is not None
+    listed = from_rows(session, answer_from_tables(session, forms=("list", "cell")))
+    if listed is not None:
+        return listed
     sources = ThemeSources(session, themes)
     rows = stated_rows(themes.events, session.question, session.context.weigh, session.language)
     if rows:

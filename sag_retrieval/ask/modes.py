@@ -14,7 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from sag_retrieval.ask.answer import CLOSEST_TO, Answer, not_found
 from sag_retrieval.ask.cited import Cited, merge_answers
 from sag_retrieval.ask.fast import PartAnswer, answer_over_bridge, answer_part, keys_of, open_part, quotations
+from sag_retrieval.ask.joined import answer_over_rows, is_of_another_row
 from sag_retrieval.ask.model_answer import write_answer
+from sag_retrieval.ask.model_sql import answer_by_sql
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
@@ -22,6 +24,7 @@ from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, 
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.revised import standing, told
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
+from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.language.words import normal_name
@@ -49,6 +52,18 @@ class ModeResult:
     trace: Mapping[str, Any] = field(default_factory=dict)
     closest: Cited | None = None
     """What comes closest where nothing answers."""
+    sql: str = ""
+    """The SELECT that made the answer, where one did."""
+    rows: tuple[Mapping[str, Any], ...] = ()
+    """Its rows."""
+
+
+def from_rows(session: Session, found: TableAnswer | None) -> ModeResult | None:
+    """The outcome of an answer from tables; None where there is none."""
+    if found is None:
+        return None
+    session.notes.extend(found.notes)
+    return ModeResult(found.cited, found.hits, sql=found.sql, rows=found.rows)
 
 
 def ask_fast(session: Session) -> ModeResult:
@@ -58,12 +73,16 @@ def ask_fast(session: Session) -> ModeResult:
         docs/algorithm.md §answers.1
 
     """
+    of_rows = from_rows(session, answer_from_tables(session) or answer_over_rows(session))
+    if of_rows is not None:
+        return of_rows
     answers: list[PartAnswer] = []
     parts = question_parts(session.question)[:_PARTS]
     for part in parts:
         found = _answered(session, part, answers, is_only=len(parts) == 1)
         answers.extend(standing(answer, session.question) for answer in found)
     found, is_close = [a for a in answers if a.is_found], any(a.is_close for a in answers)
+    found = [answer for answer in found if not is_of_another_row(session, answer)]
     answered = {answer.part.text for answer in found}
     hits = merge_hits(*(answer.hits for answer in answers)) if answers else ()
     session.tell("background", documents=documents_of(hits), keys=[])
@@ -170,6 +189,8 @@ def to_answer(session: Session, mode: str, outcome: ModeResult) -> Answer:
         session.usage,
         session.seconds,
         trace,
+        outcome.sql,
+        outcome.rows,
     )
     session.tell("done", is_found=answer.is_found, text=answer.text)
     return answer
@@ -310,6 +331,9 @@ class Rewrite(BaseModel):
 
 def ask_normal(session: Session) -> ModeResult:
     """The outcome of a search with the rewritten question."""
+    of_rows = from_rows(session, answer_by_sql(session))
+    if of_rows is not None:
+        return of_rows
     background = find_background(session)
     rewrite = _rewritten(session, background)
     if rewrite is None:

@@ -106,6 +106,8 @@ class AskOptions:
     """Tokens of tables, key types, units and example values shown to a model that may write filters; 0: none."""
     sentences: Annotated[int, Bounds(1)] = 3
     """Sentences of an answer made without a model."""
+    today: str = ""
+    """The day from which what is next counts, ISO; empty: that on which the question is asked."""
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds, with the value and the bound."""

@@ -26,6 +26,7 @@ from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.segments import SegmentOptions
 
 if TYPE_CHECKING:
+    from sag_retrieval.ask.relations import Relation
     from sag_retrieval.llm_writing.lines import Themes
 
 
@@ -38,6 +39,10 @@ class ReleaseContext:
     """The themes of the events that the question is about."""
     schema: KeySchema | None = None
     """The key types of the release where they are not the default ones."""
+    select: "Callable[[str], pa.Table] | None" = None
+    """The rows of a checked SELECT; None where a restriction holds, which SQL would not keep to."""
+    relations: "Callable[[], tuple[Relation, ...]]" = tuple
+    """The tables of documents that SQL may count and compare, read once."""
 
     @cached_property
     def weigh(self) -> TermWeights:
@@ -212,7 +217,7 @@ def _tables(index: Index) -> Iterator[dict[str, Any]]:
     told: dict[str, dict[str, Any]] = {
         "documents": {
             "languages": _most_frequent(documents["language"]),
-            "sources": _most_frequent(documents["source"]),
+            "sources": sources if len(sources := _most_frequent(documents["source"])) > 1 else [],
             "metadata": _metadata_names(documents["metadata"]),
         },
         "events": {"dates": [date[:10] for date in dates.values() if date]},

@@ -49,7 +49,7 @@ OnEvent = Callable[[Progress], None]
 
 def _background(data: Mapping[str, Any]) -> str:
     keys = ", ".join(data["keys"][:_SHOWN_KEYS])
-    return f"background: {len(data['documents'])} documents" + (f"; keys {keys}" if keys else "")
+    return f"searched for {keys}" if keys else "searched"
 
 
 def _plan(data: Mapping[str, Any]) -> str:

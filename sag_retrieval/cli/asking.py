@@ -39,7 +39,7 @@ from sag_retrieval.cli.printing import (
     show_scores,
     show_steps,
 )
-from sag_retrieval.core.errors import QueryError, RecordError, SourceError, shown
+from sag_retrieval.core.errors import QueryError, RecordError, SourceError
 from sag_retrieval.notebook import snippet
 
 if TYPE_CHECKING:
@@ -199,7 +199,6 @@ def search(  # noqa: PLR0913  one argument per option
     restriction = given.restriction()
     options, joined = given.search_settings()
     with open_release(release=given.release_id) as release:
-        _tell_misspelt(release, given.keys)
         result = release.search(
             query,
             list(given.keys),
@@ -211,17 +210,12 @@ def search(  # noqa: PLR0913  one argument per option
             explain=explain,
             **restriction,
         )
+    for note in result.notes:
+        complain(note, kind="Note")
     if is_json:
         print_json(result.to_dict())
     else:
         show_result(Terminal(), result, explain=explain, is_restricted=bool(given.sql or given.conditions))
-
-
-def _tell_misspelt(release: "Release", keys: Sequence[str]) -> None:
-    """Say on standard error which `--key` is no name of a key, where one is spelt like it."""
-    for key in keys:
-        if not len(release.index.arrays.mentions.exact(key)) and (meant := release.index.did_you_mean(key)):
-            complain(f"no key is called {shown(key)}{meant} Its words are searched", kind="Note")
 
 
 def _check_conversation(method: str) -> None:
@@ -279,7 +273,6 @@ def ask(*, query: str, mode: "Mode", given: AskedQuery, pipeline: str | None, is
     arguments = given.restriction() | given.ask_arguments()
     console = Terminal(stderr=is_json)
     with open_release(release=given.release_id) as release:
-        _tell_misspelt(release, given.keys)
         answer = release.ask(
             query,
             mode=mode,

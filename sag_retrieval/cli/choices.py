@@ -184,6 +184,8 @@ def with_query(what: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
 MORE_SETTINGS: Final[list[Callable[[], list[dict[str, str]]]]] = []
 """Rows that the pipeline adds to the table of settings: name, value, origin and meaning of each."""
+NAME_DECIDER: Final[list[str]] = []
+"""The module by which the pipeline lets `sag serve` decide on names."""
 OPERATIONS: Final = {
     "ask": "sag_retrieval.ask.options:AskOptions",
     "report": "sag_retrieval.reports.options:ReportOptions",

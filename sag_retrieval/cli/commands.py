@@ -22,6 +22,7 @@ from sag_retrieval.cli.choices import (
     with_sql,
     with_where,
 )
+from sag_retrieval.cli.documents import documents
 from sag_retrieval.cli.printing import (
     Terminal,
     as_json,
@@ -118,14 +119,15 @@ if TYPE_CHECKING:
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
     reading = (settings, schema, search, ask, chat, retrieve, report, changes, open_report, evaluate, releases)
-    for command in (*reading, serve, mcp):
+    for command in (*reading, documents, serve, mcp):
         main.add_command(command)
 
 
 @click.command()
 @click.option("--options", "name", metavar="NAME", help="List the options of a method, or of ask, report, ingest, …")
+@click.option("--check", "is_check", is_flag=True, help="Ask the model server what it can, within five seconds.")
 @as_json
-def settings(*, name: str | None, is_json: bool) -> None:
+def settings(*, name: str | None, is_check: bool, is_json: bool) -> None:
     """Show every setting, its value and where it comes from; or the options for `--set`.
 
     \b
@@ -133,9 +135,10 @@ def settings(*, name: str | None, is_json: bool) -> None:
     SAG_HOME=elsewhere sag settings --json
     sag settings --options sag
     sag settings --options ingest
+    sag settings --check
     """
-    if name is not None:
-        _options(name, is_json=is_json)
+    if name is not None or is_check:
+        _options(name, is_json=is_json) if name is not None else _check(is_json=is_json)
         return
     from sag_retrieval.core.settings import load_settings, origins  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval.models.open import shown_server  # noqa: PLC0415
@@ -143,6 +146,37 @@ def settings(*, name: str | None, is_json: bool) -> None:
     found = [*origins(), *shown_server(), *(row for more in MORE_SETTINGS for row in more())]
     print_json(found) if is_json else show_settings(Terminal(), found, option_names())
     load_settings()  # a wrong setting ends the command, but only after all are shown
+
+
+def _check(*, is_json: bool) -> None:
+    """What the model server can, and what that means for the documents of the current release."""
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
+    from sag_retrieval.models.check import check_server  # noqa: PLC0415
+    from sag_retrieval.models.open import model_server  # noqa: PLC0415
+    from sag_retrieval.models.protocols import estimate_tokens  # noqa: PLC0415
+
+    found = load_settings()
+    (provider, _, model), (kind, _, embedding) = (
+        each.partition(":") for each in (found.chat_model, found.embedding_model)
+    )
+    if provider != "openai":
+        raise SettingsError(f"SAG_CHAT_MODEL is {found.chat_model!r}, which asks no server; set openai:MODEL")
+    tokens = 0
+    try:
+        from sag_retrieval import open_release  # noqa: PLC0415
+
+        with open_release() as release:
+            tokens = sum(map(estimate_tokens, release.table("documents")["text"]))
+    except ReleaseError:
+        pass  # nothing ingested yet: the server is checked all the same
+    rows = check_server(model_server(), model, embedding.partition("?")[0] if kind == "openai" else "", tokens)
+    if is_json:
+        print_json(rows)
+        return
+    table = Table("server", "", box=None)
+    for row in rows:
+        table.add_row(*map(escape, (row["name"], row["value"])))
+    Terminal().print(table)
 
 
 def _options(name: str, *, is_json: bool) -> None:

@@ -31,6 +31,7 @@ class _Group(click.Group):
         "ingest",
         "status",
         "sources",
+        "documents",
         "keys",
         "settings",
         "schema",

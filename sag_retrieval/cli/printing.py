@@ -240,6 +240,8 @@ def show_answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answe
         place = f"{citation.document_id} {citation.place or f'{citation.start}–{citation.end}'}"
         console.print(f"  [bold]\\[{citation.marker}][/bold] [dim]{escape(place)}[/dim]", highlight=False)
         print_below(console, snippet(citation.quote), indent=6)
+    if found.sql:
+        console.print(f"[dim]{escape(found.sql)}[/dim]", highlight=False)
 
 
 def show_evaluation(console: Console, found: "Evaluation", other: "Evaluation | None", *, explain: bool) -> None:

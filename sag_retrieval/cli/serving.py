@@ -4,11 +4,12 @@ import json
 import socket
 from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from sag_retrieval.cli.choices import MODE_NAMES, WrongCall
+from sag_retrieval.cli.choices import MODE_NAMES, NAME_DECIDER, WrongCall
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say, show_answer, show_progress
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def serve(  # noqa: PLR0913  one argument an option
 
     keys = read_keys(keys_file) if keys_file else None
     known = [*LOOPBACK, *map(str.lower, hosts)] if hosts or keys is None else []
-    app = build_app(Service(CurrentRelease(), keys, heavy=heavy), known)
+    decider = resolve_name(NAME_DECIDER[0])() if NAME_DECIDER else None
+    app = build_app(Service(CurrentRelease(), keys, heavy=heavy, decider=decider), known)
     config = uvicorn.Config(
         app,
         log_level="warning",

@@ -120,6 +120,12 @@ CHAT_MODELS: Final = Registry(
             target="sag_retrieval.models.openai:OpenAIChat",
             takes_options=True,
         ),
+        Provider(
+            name="recorded",
+            summary="answers kept in a file by `RecordingChat`; no server",
+            model="file",
+            target="sag_retrieval.models.recording:ReplayChat",
+        ),
     ],
     _provider,
 )

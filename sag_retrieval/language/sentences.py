@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 
 from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.layout import Line, logical_lines
-from sag_retrieval.language.words import is_cjk, tokens
+from sag_retrieval.language.words import is_cjk
 
 _CLOSERS = r"(?:[\u00a0\u202f ]»|[\"'”’“»«›‹」』)）\]】〉》*_])*"
 """Closing marks; `“` and `«` close in German, `»` stands behind a space in French."""
@@ -169,21 +168,3 @@ def _is_ordinal(text: str, first: int, end: int, word: str) -> bool:
 def _starts_sentence(text: str, position: int) -> bool:
     following = _NEXT_WORD.match(text, position)
     return following is None or following[1].lower() in _STARTERS
-
-
-class SumyTokenizer:
-    """What sumy asks of a tokenizer, by this project's own reading of text: no download, both languages."""
-
-    def __init__(self, most_words: int, shortest_word: int = 1) -> None:
-        """Weigh the first `most_words` terms of a sentence that have at least `shortest_word` characters."""
-        self._most_words = most_words
-        self._shortest_word = shortest_word
-
-    def to_sentences(self, text: str) -> tuple[str, ...]:
-        """The sentences of a text."""
-        return tuple(sentences(text))
-
-    def to_words(self, sentence: str) -> tuple[str, ...]:
-        """The first terms of a sentence that are long enough."""
-        terms = (term for term in tokens(sentence) if len(term) >= self._shortest_word)
-        return tuple(islice(terms, self._most_words))

@@ -2,7 +2,7 @@
 
 import re
 from calendar import monthrange
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from sag_retrieval.language.asked import language_tables
@@ -40,9 +40,12 @@ def revising(name: str) -> re.Pattern[str]:
 
 def subject_terms(text: str) -> frozenset[str]:
     """Index terms without digits; of Chinese the pairs alone, as one character stands in many words."""
-    return frozenset(
-        term for term in tokens(text) if not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
-    )
+    return frozenset(filter(_is_of_subject, tokens(text)))
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_of_subject(term: str) -> bool:
+    return not any(map(str.isdigit, term)) and (len(term) > 1 or not is_cjk(term))
 
 
 def is_weak(text: str, *titles: str, is_past: bool = False) -> bool:
@@ -66,15 +69,21 @@ def is_weak(text: str, *titles: str, is_past: bool = False) -> bool:
     return not is_past and not says_so and revising("recalls").search(text) is not None
 
 
-_GAPS_AND_ENDS = re.compile(r"\^\\s[+*]|\\s\*\$|[$^]")
-"""What binds the words of a span to a date beside them; without a date a gap would be read again from each space."""
+_AROUND_WORDS = re.compile(r"\^\\s[+*]|\\s\*\$|[$^]|\(\?<![^)]*\)|\\b")
+"""What binds the words of a span to a date beside them or keeps them from other words."""
 
 
 @cache
-def _says_span() -> re.Pattern[str]:
-    """A word that every span has; most statements have none, and are not read for dates."""
+def span_words() -> str:
+    """An expression, which RE2 knows too, that each statement with a span matches; most others match it nowhere.
+
+    Examples:
+        >>> [bool(re.search(span_words(), text)) for text in ("open until May", "自五月起", "It is open.")]
+        [True, True, False]
+
+    """
     ends = ("begins_before", "ends_before", "begins_behind", "ends_behind", "is_open")
-    return re.compile("|".join(_GAPS_AND_ENDS.sub("", revising(name).pattern) for name in ends), re.IGNORECASE)
+    return "|".join(_AROUND_WORDS.sub("", revising(name).pattern) for name in ends)
 
 
 def span_of(text: str, language: str = "en", said: str = "") -> Validity:
@@ -92,7 +101,7 @@ def span_of(text: str, language: str = "en", said: str = "") -> Validity:
         (Validity(holds_from='2025-09-01', holds_to=''), '2025-10-15')
 
     """
-    if not _says_span().search(text):
+    if not re.search(span_words(), text, re.IGNORECASE):
         return Validity()
     begins, ends, last = "", "", -1
     for start, end, value in _dates_of(text, language, said):

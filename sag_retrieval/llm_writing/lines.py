@@ -7,6 +7,7 @@ there.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -51,14 +52,21 @@ class EventEvidence:
     """Without punctuation, with a space before and behind."""
     terms: frozenset[str]
     figures: frozenset[str]
+    names: tuple[str, ...] = ()
+    """Its keys in every script, as `normal_name` has them."""
+    is_cjk: bool = False
+    """Whether the event itself is Chinese or Japanese."""
 
     @classmethod
-    def of(cls, *parts: str) -> "EventEvidence":
+    def of(cls, content: str, *more: str, names: Sequence[str] = ()) -> "EventEvidence":
         """The evidence of an event by all that is known of it."""
+        parts = (content, *more, *names)
         joined = "\n".join(filter(None, parts))
         months = [int(month) for month in _MONTH.findall(joined)]
         joined = " ".join([joined, *(_MONTHS[month] for month in months if month in _MONTHS)])
-        return cls(f" {normal_name(joined)} ", frozenset(tokens(joined)), frozenset(figures(joined)))
+        folded = tuple(name for name in map(normal_name, names) if len(name) >= _SHORTEST_NAME)
+        text = f" {normal_name(joined)} "
+        return cls(text, frozenset(tokens(joined)), frozenset(figures(joined)), folded, is_cjk(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,13 @@ def figures(text: str) -> list[str]:
 
 def _stands_in(name: str, text: str) -> bool:
     """Whether a name stands in a text, both without punctuation; a name in an alphabet as whole words."""
-    return (name if is_cjk(name) else f" {name} ") in text
+    return name in text if is_cjk(name) else f" {name} " in _in_alphabet(text)
+
+
+@lru_cache(maxsize=4_096)
+def _in_alphabet(text: str) -> str:
+    """The text with a space for each Chinese or Japanese character: a name may stand between two of them."""
+    return "".join(" " if is_cjk(character) else character for character in text) if is_cjk(text) else text
 
 
 def _capitalised(sentence: str) -> list[str]:
@@ -116,16 +130,26 @@ def check(
     if not cited:
         return Checked((), "cites nothing")
     terms, own = frozenset(tokens(sentence)), frozenset(figures(sentence))
-    cover = {number: _cover(terms, own, shown[number]) for number in cited}
+    said = f" {normal_name(sentence)} "
+    cover = {number: _cover(terms, own, shown[number], said) for number in cited}
     kept = sorted((n for n in cited if cover[n] >= _LEAST_OWN), key=lambda n: (-cover[n], cited.index(n)))[:_MOST_CITED]
     reason = _reason(sentence, terms, own, [shown[number] for number in kept], names)
     return Checked((), reason) if reason else Checked(tuple(kept))
 
 
-def _cover(terms: frozenset[str], own: frozenset[str], event: EventEvidence) -> float:
-    """Share of the terms of a sentence that an event holds; at least the least for one that holds a figure of it."""
+def _cover(terms: frozenset[str], own: frozenset[str], event: EventEvidence, said: str) -> float:
+    """Share of the terms of a sentence that an event holds; at least the least for one that holds a figure of it.
+
+    Of an event in another script it is the least for one with a name of it, as words cannot be compared.
+    """
     share = len(terms & event.terms) / (len(terms) or 1)
-    return max(share, _LEAST_OWN) if own & event.figures else share
+    is_shared = own & event.figures or (is_cjk(said) != event.is_cjk and _is_about(event, own, said))
+    return max(share, _LEAST_OWN) if is_shared else share
+
+
+def _is_about(event: EventEvidence, own: frozenset[str], said: str) -> bool:
+    """Whether a sentence in another script has a name of the event or several of its figures."""
+    return len(own & event.figures) > 1 or any(_stands_in(name, said) for name in event.names)
 
 
 def _reason(
@@ -136,6 +160,8 @@ def _reason(
         return "form"
     held = frozenset[str]().union(*(event.terms for event in events))
     is_said = bool(terms) and len(terms & held) >= _LEAST_WORDS * len(terms)
+    said = f" {normal_name(sentence)} "
+    is_said |= any(event.is_cjk != is_cjk(said) and _is_about(event, own, said) for event in events)
     return _unstated(sentence, own, events, names) or (None if is_said else "words")
 
 
@@ -326,9 +352,9 @@ class Judge:
     def _of(self, row: int) -> EventEvidence:
         if row not in self._evidence:
             events = self.events
-            keys = [events.keys.values[key] for key in _keys_of(events, row)]
+            names = [name for key in _keys_of(events, row) for name in events.keys.names_of(key)]
             title = events.documents.titles[int(events.document[row])]
-            self._evidence[row] = EventEvidence.of(events.contents[row], events.dates[row] or "", title, *keys)
+            self._evidence[row] = EventEvidence.of(events.contents[row], events.dates[row] or "", title, names=names)
         return self._evidence[row]
 
 

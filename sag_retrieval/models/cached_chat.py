@@ -415,4 +415,5 @@ def open_cached_chat(
         yield None
         return
     with AnswerCache(Path(settings.home) / ANSWERS) as cache:
+        cache.keep(*getattr(chat, "answers", ()))
         yield CachedChat(chat, cache, limits=limits)

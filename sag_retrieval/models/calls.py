@@ -45,7 +45,7 @@ def loop() -> asyncio.AbstractEventLoop:
 
 
 _SECONDS_TO_END = 2.0
-"""How long the thread of the loop may take to end with the process."""
+"""How long the thread of the loop, and those that wait for its answers, may take to end with the process."""
 
 
 def _end(made: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
@@ -59,8 +59,12 @@ def _end(made: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
         made.stop()
 
     if thread.is_alive():
+        last = time.monotonic() + _SECONDS_TO_END
         asyncio.run_coroutine_threadsafe(stop(), made)
         thread.join(_SECONDS_TO_END)
+        for waited in threading.enumerate():  # who waited for an answer learns here that none comes
+            if waited.daemon and waited.name.startswith("sag-ask"):
+                waited.join(max(last - time.monotonic(), 0.0))
 
 
 _running: set[Future[Any]] = set()

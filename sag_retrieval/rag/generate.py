@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,7 +11,8 @@ from sag_retrieval.ask.answer import not_found
 from sag_retrieval.ask.sentences import best_sentences
 from sag_retrieval.core.errors import ModelError, QueryError, SettingsError
 from sag_retrieval.core.options import Bounds, Internal
-from sag_retrieval.language.sentences import SumyTokenizer, sentences
+from sag_retrieval.language.central import by_importance
+from sag_retrieval.language.sentences import sentences
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered
@@ -31,8 +31,8 @@ from sag_retrieval.rag.stages import (
 )
 
 _MANY_SENTENCES = 1000
-_WINDOW, _WEIGHED = 200, 200
-"""Limits of sentences compared with each other, and of terms in each; without them time grows quadratically."""
+_WINDOW = 200
+"""Sentences compared with each other: without a limit time grows quadratically."""
 
 
 class ShortPassage(BaseModel):
@@ -109,7 +109,10 @@ class SummaryRefiner(Refiner):
         """
         texts = [item["text"] for item in items]
         share = min(1.0, self.budget / max(sum(map(len, texts)), 1))
-        kept = {at: central_sentences(text, int(share * len(text))) for at, text in enumerate(texts)}
+        try:
+            kept = {at: central_sentences(text, int(share * len(text))) for at, text in enumerate(texts)}
+        except ImportError as error:
+            raise SettingsError('SummaryRefiner needs sumy: pip install "sag[pipeline]"') from error
         return {at: text for at, text in kept.items() if text}, "heuristic"
 
 
@@ -141,30 +144,21 @@ def central_sentences(text: str, budget: int) -> str:
     """The most central sentences by sumy's TextRank within a budget of characters, in their order; at least one.
 
     Raises:
-        SettingsError: If sumy is not installed.
+        ImportError: If sumy is not installed.
 
     """
-    try:
-        plaintext = import_module("sumy.parsers.plaintext")
-        text_rank = import_module("sumy.summarizers.text_rank")
-    except ImportError as error:
-        raise SettingsError('SummaryRefiner needs sumy: pip install "sag[pipeline]"') from error
-    parser, summarizer = plaintext.PlaintextParser, text_rank.TextRankSummarizer()
-    spans = sentences(text)
-    windows = ["\n\n".join(spans[at : at + _WINDOW]) for at in range(0, len(spans), _WINDOW)]
-    documents = [
-        parser.from_string(part, SumyTokenizer(_WEIGHED)).document for part in (windows if len(windows) > 1 else [text])
-    ]
-    everything = [sentence for document in documents for sentence in document.sentences]
-    rated = {s: rate for d in documents if d.sentences for s, rate in summarizer.rate_sentences(d).items()}
+    every = sentences(text)
+    ranked: list[tuple[int, int]] = []
+    for at in range(0, len(every), _WINDOW):
+        rows = by_importance(every[at : at + _WINDOW], "textrank")
+        ranked += [(place, at + row) for place, row in enumerate(rows)]
     kept: set[int] = set()
     used = 0
-    for at in sorted(range(len(everything)), key=lambda i: (-rated[everything[i]], i)):
-        length = len(str(everything[at]))
-        if not kept or used + length <= budget:
-            kept.add(at)
-            used += length
-    return " ".join(str(everything[at]) for at in sorted(kept))
+    for _, row in sorted(ranked):
+        if not kept or used + len(every[row]) <= budget:
+            kept.add(row)
+            used += len(every[row])
+    return " ".join(every[row] for row in sorted(kept))
 
 
 def _refined(item: Item, text: str, mode: str) -> Item:

@@ -1,6 +1,6 @@
 """The graph of a release as arrays by row number, the index that a search reads, and tables that follow from arrays."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -149,7 +149,7 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table], 
     Args:
         folder: Made if missing.
         parts: The links by row number, made when a release is published.
-        rows: The tables of `release/schema.py` in their order; chunks, documents, keys, key_aliases are read.
+        rows: The tables of `release/schema.py` in their order; all but sections, tables are read.
         is_weighed: Whether postings have weights: those of a layer alone mean nothing.
 
     """
@@ -204,8 +204,14 @@ def _distinct_documents(key_chunks: CsrLists, chunk_document: Rows) -> npt.NDArr
 
 
 def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
-    """What full text is made of: a file is asked for by the words of its path too, a ticket by its number."""
-    documents = rows["documents"]
+    """What full text is made of: a file is asked for by the words of its path too, a ticket by its number.
+
+    Events and triples in words of their own, as a model writes them, say what a chunk means without saying it.
+    """
+    documents, triples = rows["documents"], rows["triples"]
+    events = rows["events"].filter(pc.is_null(rows["events"]["start"]))
+    related = pc.binary_join_element_wise(*(triples[name] for name in ("head", "relation", "tail")), " ")
+    of_said = [*events["chunk_id"].chunks, *triples["chunk_id"].chunks]
     of_chunks = take_rows(documents.select(["document_id"]), chunk_document)["document_id"]
     return Texts(
         headers=pc.binary_join_element_wise(rows["chunks"]["header"], of_chunks, "\n"),
@@ -213,6 +219,8 @@ def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
         chunk_document=chunk_document,
         titles=pc.binary_join_element_wise(documents["title"], documents["document_id"], "\n"),
         languages=documents["language"].to_pylist(),
+        said=pa.chunked_array([*events["content"].chunks, *related.chunks], pa.string()),
+        said_chunk=row_numbers(pa.chunked_array(of_said, pa.string()), rows["chunks"]["chunk_id"]),
     )
 
 
@@ -300,6 +308,12 @@ class Index:
         """The end of a message about an unknown name: the name of a key that is spelt like it; empty without one."""
         near = self.arrays.mentions.near(name)
         return f"; did you mean {self.spelling(near)!r}?" if near else ""
+
+    def misspelt(self, names: Iterable[str]) -> tuple[str, ...]:
+        """A sentence for each given name that no key has, where one is spelt like it."""
+        unknown = [name for name in names if name.strip() and not len(self.arrays.mentions.exact(name))]
+        said = ((name, self.did_you_mean(name)) for name in unknown)
+        return tuple(f"no key is called {shown(name)}{meant} Its words are searched" for name, meant in said if meant)
 
     @cached_property
     def leads(self) -> Flags:

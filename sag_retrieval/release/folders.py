@@ -1,7 +1,6 @@
 """Folders below a home: locked while written, deleted whole, their files listed with lengths and hashes."""
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -21,6 +20,7 @@ import xxhash
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError, SourceError
+from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.types import Words64
 
 _WAIT = 0.05
@@ -52,7 +52,7 @@ def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
     """
     until = time.monotonic() + patience
     with _lock_file(folder) as held:
-        while not _is_taken(held.fileno()):
+        while not take_lock(held.fileno()):
             if time.monotonic() >= until:
                 raise SourceError(
                     f"another run has been writing below {folder} for {patience:.0f} s; `sag status` shows what is done"
@@ -72,14 +72,6 @@ def _lock_file(folder: Path) -> BinaryIO:
             f"{folder} cannot be written ({error.strerror}); make it writable for this user, or name another home by "
             "SAG_HOME (`sag verify`, `search` and `ask` need no right to write)"
         ) from error
-
-
-def _is_taken(held: int) -> bool:
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def set_aside(folder: Path) -> Path:

@@ -117,6 +117,10 @@ class KnowledgeGraph:
         ends: Rows = np.where(edges & 1, self.head[triples], self.tail[triples]).astype(np.int32)
         return ends
 
+    def relation_of(self, edge: int) -> str:
+        """What an edge states; empty where both ends are only named in one statement."""
+        return self.relations.texts[self.relation[edge >> 1]]
+
     def source(self, edges: npt.NDArray[np.integer]) -> Rows:
         """The entities that edges come from."""
         return self.target(edges ^ 1)

@@ -1,6 +1,5 @@
 """Open a release for reading, and verify that its files are as they were published."""
 
-import fcntl
 import json
 import os
 import weakref
@@ -15,10 +14,12 @@ from threading import Lock
 from typing import get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
+from sag_retrieval.core.locks import take_lock
 from sag_retrieval.models.protocols import Embedder, expect_fingerprint
 from sag_retrieval.release.arrays import Allowed, Arrays, Index, NumberedRows, open_arrays
 from sag_retrieval.release.folders import wrong_lengths
@@ -35,6 +36,7 @@ from sag_retrieval.release.tables import (
     check_arrays,
     damaged_arrays,
 )
+from sag_retrieval.release.taken_out import TakenOut
 from sag_retrieval.release.where import schema_of_release
 
 OpenEmbedder = Callable[[str, Path], Embedder]
@@ -82,8 +84,8 @@ def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = 
 class Reader:
     """An opened release, safe to share between threads. Pruning skips it until it is closed."""
 
-    within = ""
-    """The restriction of all that may be seen, in words; empty: everything may."""
+    _within = ""
+    _gone: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     _unlock: Callable[[], object]
     _whole: "Reader | None" = None
 
@@ -94,8 +96,11 @@ class Reader:
         verify: Verify = "lazy",
         vectors: VectorMode = "mapped",
         fill: Fill | None = None,
+        taken_out: TakenOut | None = None,
     ) -> None:
         """Open a release folder; compare the lengths of its files, and their bytes at the time chosen by `verify`.
+
+        `taken_out` names documents that are not shown.
 
         Raises:
             ReleaseError: If it cannot be used by this package, or is damaged.
@@ -110,13 +115,29 @@ class Reader:
         self.manifest = Manifest.read(folder)
         hold = os.open(folder / MANIFEST, os.O_RDONLY)
         self._unlock = weakref.finalize(self, os.close, hold)
-        fcntl.flock(hold, fcntl.LOCK_SH)
+        take_lock(hold, is_shared=True, waits=True)
         if not os.path.samestat(os.fstat(hold), (folder / MANIFEST).stat()):
             raise FileNotFoundError(folder)  # it was pruned or replaced while this waited for the lock
         self.contents = Contents(folder, self.manifest, verify, fill)
         self._open_embedder = open_embedder
         self._vectors = vectors
+        self._taken_out = taken_out
         self._lock = Lock()
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Documents of this release that people took out since."""
+        named = self._taken_out() if self._taken_out else self._gone[0]
+        if named is not self._gone[0]:
+            ids = self.index.rows["documents"]["document_id"]
+            found = pc.is_in(pa.array(sorted(named), pa.string()), value_set=ids.combine_chunks())
+            self._gone = named, frozenset(pc.filter(pa.array(sorted(named), pa.string()), found).to_pylist())
+        return self._gone[1]
+
+    @property
+    def within(self) -> str:
+        """The restriction of all that may be seen, in words; empty: everything may."""
+        return json.dumps([self._within, *sorted(self.gone)]) if self.gone else self._within
 
     @cached_property
     def index(self) -> Index:
@@ -149,7 +170,8 @@ class Reader:
         index = self.index
         with self._lock:
             options = SandboxOptions(schema=schema_of_release(self.manifest.key_schema))
-            return open_sandbox(NumberedRows(index.rows, index.arrays), options=options, index=index)
+            tables = NumberedRows(index.rows, index.arrays)
+            return open_sandbox(tables, options=options, index=index, gone=lambda: self.gone)
 
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
         """The rows that a restriction, and that of this reader, leave; None: all.
@@ -170,7 +192,7 @@ class Reader:
         """
         found = copy(self)
         found.__dict__["sandbox"] = self.sandbox.under(sql, where)
-        found.within = json.dumps([self.within, sql, where], ensure_ascii=False, sort_keys=True, default=str)
+        found._within = json.dumps([self._within, sql, where], ensure_ascii=False, sort_keys=True, default=str)  # noqa: SLF001
         found._whole, found._unlock = self, lambda: None  # noqa: SLF001  a copy of this
         return found
 
@@ -197,7 +219,7 @@ def open_reader(
         try:
             folder = below.path(release, by_block=by_block)
             fill = below.remote.filler(folder.name) if below.remote and by_block else None
-            return Reader(folder, open_embedder, verify, vectors, fill)
+            return Reader(folder, open_embedder, verify, vectors, fill, TakenOut(home))
         except FileNotFoundError:
             continue
     named = f"release {release}" if release else "the current release"

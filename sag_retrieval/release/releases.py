@@ -4,7 +4,6 @@ releases/<id>/manifest.json   checksums.npy   rows/*.arrow   arrays/*.npy   laye
 CURRENT                        the id of the current release, replaced by one rename
 """
 
-import fcntl
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from uuid import uuid4
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home, url_of
+from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
@@ -312,9 +312,7 @@ def _delete(folder: Path) -> bool:
         erase(set_aside(folder))
         return True
     with manifest.open("rb") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not take_lock(held.fileno()):
             return False
         aside = set_aside(folder)
         (aside / MANIFEST).unlink()

@@ -463,6 +463,52 @@ class SandboxOptions:
     """The key types of the release."""
 
 
+Gone = Callable[[], frozenset[str]]
+
+
+class _ShownRows(Mapping[str, pa.Table]):
+    """Tables without the rows of the documents that are away; row numbers stay."""
+
+    def __init__(self, rows: Mapping[str, pa.Table], gone: frozenset[str], left: Allowed, index: Index) -> None:
+        """Hold the tables; each is filtered when it is read."""
+        self._rows, self._gone, self._left, self._index = rows, gone, left, index
+
+    def __getitem__(self, name: str) -> pa.Table:
+        """The table: by its documents, else by what it is about."""
+        rows = self._rows[name]
+        of_documents = [each for each in rows.column_names if each.endswith("document_id")]
+        if of_documents:
+            away = pa.array(sorted(self._gone), pa.string())
+            for column in of_documents:
+                rows = rows.filter(pc.invert(pc.is_in(rows[column], value_set=away)))
+            return rows
+        kind = next((each for each in ("event", "chunk", "key") if f"{each}_id" in rows.column_names), None)
+        if kind is None:
+            return rows
+        ids = self._index.rows[f"{kind}s"][f"{kind}_id"].combine_chunks()
+        return rows.filter(
+            pc.is_in(rows[f"{kind}_id"], value_set=ids.filter(pa.array(getattr(self._left, f"{kind}s"))))
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What is left of a release while some of its documents are away."""
+
+    gone: frozenset[str]
+    named: tuple[NamedIds, ...]
+    """The documents that are there; empty where none is away."""
+    tables: Mapping[str, pa.Table]
+    outside: SqlProcesses
+    """Runs outside SQL over these tables."""
+
+
 class SqlSandbox:
     """A release's tables behind checks; safe to share between threads."""
 
@@ -472,6 +518,7 @@ class SqlSandbox:
         tables: Mapping[str, pa.Table],
         options: SandboxOptions,
         index: Index | None = None,
+        gone: Gone = frozenset,
     ) -> None:
         """Hold a locked connection to an empty database, and the tables, each opened when a query first names it."""
         self._connection = connection
@@ -483,9 +530,27 @@ class SqlSandbox:
         self._kept: OrderedDict[str, Allowed] = OrderedDict()
         self._lock = Lock()
         self._bound: tuple[NamedIds, ...] = ()
-        self._outside = SqlProcesses(
-            tables, seconds=options.seconds, memory=options.memory, rows=options.rows, size=options.size
-        )
+        self._gone = gone
+        self._left = _Left(frozenset(), (), tables, self._processes(tables))
+
+    def _processes(self, tables: Mapping[str, pa.Table]) -> SqlProcesses:
+        bounds = self._options
+        return SqlProcesses(tables, seconds=bounds.seconds, memory=bounds.memory, rows=bounds.rows, size=bounds.size)
+
+    @property
+    def left(self) -> "_Left":
+        """The tables without the documents that are away now."""
+        gone = self._gone()
+        if gone != self._left.gone:
+            named: tuple[NamedIds, ...] = ()
+            tables = self._tables
+            if gone and self._index is not None:
+                ids = self._index.rows["documents"]["document_id"]
+                is_here = pc.invert(pc.is_in(ids, value_set=pa.array(sorted(gone), pa.string())))
+                named = (NamedIds("documents", np.flatnonzero(is_here.to_numpy())),)
+                tables = _ShownRows(self._tables, gone, restrict(self.places, list(named)), self._index)
+            self._left = _Left(gone, named, tables, self._processes(tables))
+        return self._left
 
     def ids(self, sql: str) -> tuple[str, tuple[str, ...]]:
         """The kind of id that `sql` names (`event_id`, `chunk_id` or `document_id`) and the ids, sorted.
@@ -509,7 +574,7 @@ class SqlSandbox:
             FilterError: If the restriction is refused.
 
         """
-        named = self._named(sql, where)
+        named = self.named(sql, where)
         found = copy(self)
         found.__dict__["places"] = self.places
         found.__dict__.pop("key_types", None)
@@ -548,7 +613,7 @@ class SqlSandbox:
     def _run(self, query: str, what: str = "filter") -> pa.Table:
         """The rows of a query from outside, which runs in a process of its own."""
         try:
-            return self._outside.run(query)
+            return self.left.outside.run(query)
         except QueryEnded as ended:
             raise self._refusal(ended.kind, str(ended), what, query) from ended
 
@@ -578,23 +643,29 @@ class SqlSandbox:
             raise FilterError(NO_SQL)
         worded = self._in_words(where)
         condition = compile_where({} if worded is None else worded, self._options.scope)
-        asked = repr((tuple(map(_checked_text, _each(sql))), condition))
+        left = self.left
+        asked = repr((tuple(map(_checked_text, _each(sql))), condition, sorted(left.gone)))
         with self._lock:
             if asked in self._kept:
                 self._kept.move_to_end(asked)
                 return self._kept[asked]
-        named = [*self._bound, *self._named(sql, where)]
+        named = [*self._bound, *left.named, *self.named(sql, where)]
         if not named:
             return None
-        left = restrict(self.places, named)
+        found = restrict(self.places, named)
         with self._lock:
-            self._kept[asked] = left
+            self._kept[asked] = found
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
-        return left
+        return found
 
-    def _named(self, sql: Restriction, where: Mapping[str, object] | None) -> list[NamedIds]:
-        """The rows that each part of a restriction names."""
+    def named(self, sql: Restriction, where: Mapping[str, object] | None) -> list[NamedIds]:
+        """The rows that each part of a restriction names.
+
+        Raises:
+            FilterError: If it is refused.
+
+        """
         return [*map(self._named_by_sql, _each(sql)), *self._named_by_where(self._in_words(where))]
 
     def _in_words(self, where: Mapping[str, object] | None) -> Mapping[str, object] | None:
@@ -638,7 +709,7 @@ class SqlSandbox:
 
     def close(self) -> None:
         """End the processes of outside SQL, and close the database."""
-        self._outside.close()
+        self._left.outside.close()
         self._connection.close()
 
     def _checked(self, sql: str) -> tuple[str, str]:
@@ -735,7 +806,11 @@ def _unknown_column(said: str, query: str) -> str:
 
 
 def open_sandbox(
-    tables: Mapping[str, pa.Table], *, options: SandboxOptions | None = None, index: Index | None = None
+    tables: Mapping[str, pa.Table],
+    *,
+    options: SandboxOptions | None = None,
+    index: Index | None = None,
+    gone: Gone = frozenset,
 ) -> SqlSandbox:
     """Open tables for checked queries; the database itself stays empty, and reads no file.
 
@@ -743,8 +818,9 @@ def open_sandbox(
         tables: By name; numbered ones have the columns `row`, `chunk_row` and `document_row` besides.
         options: Bounds of a query.
         index: Where names of keys are looked up; None: `has_key` is unknown, and `where` compares names as they are.
+        gone: Gives the ids of the documents that no query sees now.
 
     """
     options = options or SandboxOptions()
     connection = locked_connection(options.memory)
-    return SqlSandbox(connection, tables, options, index)
+    return SqlSandbox(connection, tables, options, index, gone)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sag_retrieval.release.table import Table, columns
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raised when a reader of the older form could misread the newer one."""
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
@@ -177,6 +177,7 @@ _OURS: Final = (
             text=(_STRING, "what the cell says; empty cells have no row"),
             number=(_FLOAT, "or null: the number that the cell is, words such as million multiplied out"),
             unit=(_STRING, "or null: its unit or currency, from the cell or its header"),
+            date=(_STRING, "or null: the day, month or year that the cell is, ISO"),
             start=(_INT, "first character of the table's row in the document"),
             end=(_INT, "after its last character"),
         ),
@@ -264,7 +265,7 @@ VIEWS: Final = {
     "chunk_keys": "keys of chunks",
     "key_aliases": "other names of keys, from the alignment",
     "triples": "relations, read from events",
-    "tables": "cells of the tables of documents, with the name of the column, number and unit",
+    "tables": "cells of the tables of documents, with the name of the column, number, unit and date",
     "revisions": "statements that later ones correct, replace, update or contradict, with both values",
     "calls": "what language models were asked, and what it cost",
     "communities": "groups of events by theme, made after publishing; empty before",

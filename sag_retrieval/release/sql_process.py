@@ -9,7 +9,6 @@ import json
 import mmap
 import os
 import re
-import resource
 import socket
 import subprocess
 import sys
@@ -23,6 +22,11 @@ from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+
+try:
+    import resource
+except ModuleNotFoundError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 _PROCESSES: Final = 2
 """Of one release: two queries at a time, as each has one thread."""
@@ -86,6 +90,8 @@ class SqlProcesses:
 
         """
         named = sorted(named_in(query, self._tables))
+        if resource is None:
+            return self._run_here(query, named)
         with self._places:
             process = self._taken()
             try:
@@ -101,6 +107,14 @@ class SqlProcesses:
                 raise
             self._give_back(process)
             return rows
+
+    def _run_here(self, query: str, named: list[str]) -> pa.Table:
+        """The rows of a query where files cannot be handed to a process: in this one, with DuckDB's bounds alone."""
+        with locked_connection(str(self._bounds["memory"])) as connection:
+            views = [connection.from_arrow(self._tables[name]) for name in named]
+            for name, view in zip(named, views, strict=True):
+                view.create_view(name)
+            return _rows_of(connection, query, self._bounds)
 
     def close(self) -> None:
         """End the processes."""

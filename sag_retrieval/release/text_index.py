@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain, islice
@@ -125,6 +125,18 @@ def _count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> T
     term, row = np.divmod(pairs[first], max(1, row_count))
     rows_of = CsrLists(ends_of(np.bincount(term, minlength=term_count)), row.astype(np.int32))
     return TermCounts(rows_of, counts.astype(np.min_scalar_type(int(counts.max(initial=0)))), row_count)
+
+
+def _with_new(counted: TermCounts, terms: Rows, row: Rows) -> TermCounts:
+    """The same, and each pair that it does not hold yet, once."""
+    lists, width = counted.rows_of, max(1, counted.row_count)
+    known = np.repeat(np.arange(len(lists)), lists.sizes()) * width + lists.items
+    said = np.unique(terms.astype(np.int64) * width + row)
+    new = said[known[np.searchsorted(known[:-1], said)] != said] if len(known) else said
+    place, (term, row) = np.searchsorted(known, new), np.divmod(new, width)
+    sizes = lists.sizes() + np.bincount(term, minlength=len(lists))
+    rows_of = CsrLists(ends_of(sizes), np.insert(lists.items, place, row).astype(np.int32))
+    return TermCounts(rows_of, np.insert(counted.counts, place, 1), counted.row_count)
 
 
 def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
@@ -285,7 +297,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What is indexed: each chunk as its header and its text, each document as its title and its chunks' texts.
+    """What is indexed: a chunk as header, text and what else is said of it, a document as title and its chunks' texts.
 
     Headers and titles end with the id of the document. `languages` are those of the documents.
     """
@@ -295,6 +307,9 @@ class Texts:
     chunk_document: Rows
     titles: TextColumn
     languages: Sequence[str]
+    said: TextColumn = ()
+    """What else is said of chunks; a word counts once, and only for a chunk that does not hold it."""
+    said_chunk: Rows = field(default_factory=lambda: np.zeros(0, np.int32))
 
 
 def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
@@ -308,12 +323,14 @@ def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
     by_chunk = [by_document[document] for document in texts.chunk_document.tolist()]
     own, sizes = vocabulary.read(texts.texts, by_chunk)
     over, over_sizes = vocabulary.read(texts.headers, by_chunk)
+    said, said_sizes = vocabulary.read(texts.said, [by_chunk[chunk] for chunk in texts.said_chunk.tolist()])
     titles, title_sizes = vocabulary.read(texts.titles, by_document)
     titles, title_sizes = vocabulary.mark(titles, title_sizes, by_document)
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
     chunk = _owners(sizes)
     terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
     counted = {"chunks": _count_terms(terms, row, len(sizes), len(lasting))}
+    counted["chunks"] = _with_new(counted["chunks"], lasting[said], texts.said_chunk[_owners(said_sizes)])
     terms = lasting[np.concatenate([own, titles])]
     row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], _owners(title_sizes)])
     counted["documents"] = _count_terms(terms, row, len(title_sizes), len(lasting))

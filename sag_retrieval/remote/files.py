@@ -3,7 +3,6 @@
 They are read, written, and replaced on the condition that nobody else did.
 """
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from uuid import uuid4
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError
+from sag_retrieval.core.locks import take_lock
 
 _BLOCK: Final = 1 << 20
 _LOCK: Final = ".lock"
@@ -117,7 +117,7 @@ class LocalFiles:
     def swap(self, key: str, body: bytes, tag: str) -> str | None:
         """Replace the file of this tag and return the new one; None if it is not there any more."""
         with self._draft(key, body) as draft, (self._folder / _LOCK).open("ab") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+            take_lock(held.fileno(), waits=True)
             try:
                 if _tag((self._folder / key).stat()) != tag:
                     return None

@@ -13,7 +13,6 @@ others are holes, filled in place when they are needed. Who reads a block compar
 SAG_CACHE has a bound: the releases and files used longest ago are deleted, never what a process has open.
 """
 
-import fcntl
 import json
 import logging
 import os
@@ -35,6 +34,7 @@ import numpy.typing as npt
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError
 from sag_retrieval.core.home_urls import url_of
+from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.buckets import Files, open_files, write_conditional
 
@@ -491,13 +491,12 @@ def _delete(path: Path) -> bool:
     lock = path / _MANIFEST if path.parent.name == "releases" else path.parents[1] / "lock"
     try:
         with lock.open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not take_lock(held.fileno()):
+                return False
             aside = path.with_name(f".gone-{path.name}-{uuid4().hex}")
             path.rename(aside)
     except FileNotFoundError:
         aside = path
-    except BlockingIOError:
-        return False
     shutil.rmtree(aside, ignore_errors=True)
     return True
 

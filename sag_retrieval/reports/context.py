@@ -73,7 +73,9 @@ class ReportContext:
         """
         text, own = self.events.contents[row], self.events.dates[row] or ""
         title = self.events.documents.titles[int(self.events.document[row])]
-        text = text.removeprefix(f"{title} ") or text  # a title that runs into the first sentence
+        start, source = int(self.events.spans[row, 0]), self.events.chunks.texts[int(self.events.chunk[row])]
+        if start < 0 or source.startswith(f"{title}\n", start):  # a title that runs into the first sentence
+            text = text.removeprefix(f"{title} ") or text
         return Statement(
             text=text,
             references=(Reference(row, place),),

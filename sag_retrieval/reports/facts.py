@@ -166,13 +166,18 @@ def dates_ahead(events: EventTable, reference: str) -> list[tuple[str, int]]:
     first: dict[int, str] = {}
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
         if key in later:
-            first[row] = min(first.get(row, later[key]), later[key])
+            first[row] = min(first.get(row, later[key]), later[key], key=_exactly)
     rows = np.array(sorted(first), np.int32)
     said: dict[str, tuple[str, int]] = {}
     for row, each in zip(rows.tolist(), judged(events, rows), strict=True):
         if each.quotable >= 1 / 2:
             said.setdefault(events.contents[row], (first[row], row))
     return sorted(said.values())
+
+
+def _exactly(date: str) -> tuple[str, int, str]:
+    """By year, then the more exact first: a day has its month and year as keys of their own."""
+    return date[:4], -len(date), date
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,8 @@ class SearchResult(Convertible):
     seconds: Mapping[str, float]
     trace: Mapping[str, Any] = field(default_factory=dict)
     segments: tuple[ResultSegment, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the caller should know, such as a given key that is no name but is spelt like one."""
 
     @property
     def fits(self) -> bool:
@@ -158,7 +160,7 @@ class SearchResult(Convertible):
         return render_html("result", found=self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values; trace and segments only if there are any.
+        """The result as plain values; trace, segments and notes only if there are any.
 
         Examples:
             >>> from sag_retrieval import open_release
@@ -169,7 +171,7 @@ class SearchResult(Convertible):
 
         """
         found = asdict(self) | {"hits": [hit.to_dict() for hit in self.hits]}
-        return _without_empty(found, ("trace", "segments"))
+        return _without_empty(found, ("trace", "segments", "notes"))
 
     def to_arrow(self) -> pa.Table:
         """One row per hit: its rank, score and text, its events and keys as lists of text.

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, Protocol, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sag_retrieval.api import Release, open_release
 from sag_retrieval.core.errors import ReleaseError, SagError, SettingsError
@@ -28,6 +28,13 @@ class AccessKey(BaseModel):
     where: dict[str, Any] | None = None
     sql: str | None = None
     rate: Annotated[float, Field(ge=0, description="requests a minute; 0: as many as you like")] = 0
+    decides: Annotated[bool, Field(description="whether it may merge and split keys")] = False
+
+    @model_validator(mode="after")
+    def _sees_what_it_decides(self) -> Self:
+        if self.decides and self.is_restricted:
+            raise ValueError("a key that decides sees everything; leave out where and sql, or decides")
+        return self
 
     @property
     def is_restricted(self) -> bool:
@@ -206,6 +213,22 @@ class CurrentRelease:
         return held.seen[key.name]
 
 
+class NameDecider(Protocol):
+    """Who writes down what people decide about names: the pipeline, where it is installed."""
+
+    def decide(self, verb: Literal["merge", "apart"], name: str, other: str) -> None:
+        """Make two names one key (`merge`), or never one (`apart`), from the next ingest on."""
+
+    def undo(self, line: int) -> None:
+        """Take the decision in a line back."""
+
+    def decided(self) -> list[dict[str, Any]]:
+        """Every decision: `line`, `decision`, `name` and `other`."""
+
+    def close(self, most: int) -> list[dict[str, Any]]:
+        """Close names that are two keys, the closest first: `closeness`, `name` and `other`."""
+
+
 class Busy(SagError):  # noqa: N818  reads better where it is caught
     """As many questions as may ask a model at the same time are being answered."""
 
@@ -213,20 +236,33 @@ class Busy(SagError):  # noqa: N818  reads better where it is caught
 class Service:
     """What the doors share: the release, who may ask, and how many long questions are answered at the same time."""
 
-    def __init__(self, current: CurrentRelease, keys: AccessKeys | None = None, *, heavy: int = 4) -> None:
+    def __init__(
+        self,
+        current: CurrentRelease,
+        keys: AccessKeys | None = None,
+        *,
+        heavy: int = 4,
+        decider: NameDecider | None = None,
+    ) -> None:
         """Hold the home's release and the keys; without keys everyone who reaches the server sees everything.
 
         Args:
             current: The release.
             keys: Who may ask.
             heavy: Questions that may ask a model, and reports, that are under way at the same time.
+            decider: Who writes decisions on names down; None: nobody decides here.
 
         """
         self.current, self.keys = current, keys
+        self._decider = decider
         self._heavy = threading.BoundedSemaphore(heavy)
         self._most_heavy = heavy
         home = current.home
         self.homes = {str(each) for each in (home, home.absolute(), home.resolve(), home.expanduser())} - {".", "/"}
+
+    def decider(self, key: AccessKey | None) -> NameDecider | None:
+        """Who decides on names for this key; None where it may not: without keys the server answers this machine."""
+        return self._decider if self.keys is None or (key is not None and key.decides) else None
 
     @contextmanager
     def use(self, key: AccessKey | None = None, *, is_heavy: bool = False) -> Iterator[Release]:

@@ -99,8 +99,8 @@ def _unknown(name: str) -> Response:
 
 
 def link_to(base: str, place: doors.CitedPlace) -> str:
-    """Where a reader sees the cited characters."""
-    return f"{base}v1/documents/{quote(place.document_id, safe='')}?start={place.start}&end={place.end}"
+    """The page, opened at the cited characters."""
+    return f"{base}#doc={quote(place.document_id, safe='')}&start={place.start}&end={place.end}"
 
 
 def sources(answer: doors.AskAnswer, base: str) -> str:

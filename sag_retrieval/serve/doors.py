@@ -25,6 +25,7 @@ FOR_MODELS: Final = 20_000
 """Characters of texts in one answer for a language model: some 5,000 tokens."""
 MOST_HITS: Final = 200
 MOST_ROWS: Final = 1_000
+_MOST_ANSWER_ROWS: Final = 100
 _LONGEST_ID: Final = 4_000
 _LONGEST_CELL: Final = 4_000
 """Characters of a value of a table that are shown; `document` shows a whole text."""
@@ -261,6 +262,8 @@ class AskAnswer(Bounded):
     mode: str
     citations: list[CitedPlace]
     notes: list[str]
+    sql: Annotated[str, Field(description="the SELECT that made the answer, for `sql`; empty where none did")] = ""
+    rows: Annotated[list[dict[str, Any]], Field(description="its first rows, at most 100")] = []
     seconds: float
     calls: int
     input_tokens: int
@@ -419,6 +422,8 @@ def ask(release: Release, asked: AskRequest, on_event: Callable[[Progress], None
         mode=found.mode,
         citations=[CitedPlace.model_validate(each) for each in found.citations],
         notes=list(found.notes),
+        sql=found.sql,
+        rows=[_plain(row) for row in found.rows[:_MOST_ANSWER_ROWS]],
         seconds=found.seconds,
         calls=usage.calls,
         input_tokens=usage.input_tokens,

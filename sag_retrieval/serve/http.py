@@ -17,6 +17,7 @@ from sag_retrieval.serve import chat, doors, page
 from sag_retrieval.serve.access import AccessKey, Service
 from sag_retrieval.serve.agents import build_server
 from sag_retrieval.serve.guard import Guard, error_body
+from sag_retrieval.serve.names import add_names
 from sag_retrieval.serve.streaming import AnswerEvent, Coming, answered, sentences, told_step
 
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
@@ -49,6 +50,7 @@ def build_app(service: Service, hosts: Collection[str] = ()) -> Guard:
     _add_health(app, service)
     _add_doors(app, service)
     _add_asking(app, service)
+    add_names(app, service, key_of)
     app.include_router(chat.router(service))
     app.router.routes.extend(of_agents.routes)
     page.add_to(app, service, key_of)

@@ -1,11 +1,13 @@
 """What the page of `sag serve` reads besides the doors, and its files with a strict policy."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import Annotated, Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
@@ -13,6 +15,8 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from sag_retrieval.api import Release
+from sag_retrieval.core.types import Floats, Rows
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.serve.access import AccessKey, Service
 from sag_retrieval.serve.doors import Bounded
@@ -30,6 +34,10 @@ _HEADERS: Final = {
 _VALUES: Final = 40
 """Values of a key type, and first folders, that are offered; any other can be typed or asked for."""
 _TYPICAL: Final = 8
+_TIES: Final = 3
+"""Topics that one is drawn tied to, and names that say why."""
+_KEPT_BYTES: Final = 16_000_000
+"""Of answers that are kept: some hundred of the largest."""
 _SHOWN: Final = ["event_id", "content", "document_id", "title", "start", "end", "date", "said"]
 Most = Annotated[int, Query(ge=1, le=500)]
 KeyOf = Callable[[Request], AccessKey | None]
@@ -55,84 +63,160 @@ def filters(release: Release) -> FiltersAnswer:
     keys = index.rows["keys"].select(["key_type", "value_string", "event_count"])
     keys = keys if allowed is None else take_rows(keys, np.flatnonzero(allowed.keys))
     named = keys.filter(pc.is_valid(keys["value_string"])).sort_by([("event_count", "descending")])
-    values: dict[str, list[str]] = {}
-    for row in named.to_pylist():
-        if len(found := values.setdefault(row["key_type"], [])) < _VALUES:
-            found.append(row["value_string"])
-    documents = {row["document_id"] for row in events}
+    values = {
+        name: named.filter(pc.equal(named["key_type"], name))["value_string"].slice(0, _VALUES).to_pylist()
+        for name in named["key_type"].unique().to_pylist()
+    }
+    documents = events["document_id"].unique().to_pylist()
     folders = Counter(each.partition("/")[0] for each in documents if "/" in each)
-    months = Counter(row["date"][:7] for row in events if row["date"])
+    dates = events["date"].filter(pc.greater(pc.utf8_length(pc.fill_null(events["date"], "")), 0))
+    counted = pc.value_counts(pc.utf8_slice_codeunits(dates, 0, 7)).to_pylist()
+    months = {each["values"]: each["counts"] for each in sorted(counted, key=lambda each: str(each["values"]))}
     first = dict(folders.most_common(_VALUES))
-    return FiltersAnswer(release=release.release_id, keys=values, folders=first, months=dict(sorted(months.items())))
+    return FiltersAnswer(release=release.release_id, keys=values, folders=first, months=months)
 
 
 def timeline(release: Release, period: str, most: int) -> ListedAnswer:
     """The statements whose date is in a year, month or day, or all that have one; the latest first."""
-    chosen = [row for row in _marked(release) if row["date"] and row["date"].startswith(period)]
-    return _first(release, sorted(chosen, key=lambda row: (row["date"], row["event_id"]), reverse=True), most)
+    events = _events(release)
+    dates = pc.fill_null(events["date"], "")
+    chosen = events.filter(pc.and_(pc.not_equal(dates, ""), pc.starts_with(dates, period)))
+    latest = chosen.sort_by([("date", "descending"), ("event_id", "descending")])
+    return _first(release, _marked(release, latest.slice(0, most)), len(chosen))
 
 
 def topics(release: Release, most: int) -> ListedAnswer:
-    """The themes of the release, the largest first; made the first time that anyone asks for them."""
-    themes, seen = release._themes(), {row["event_id"]: row for row in _marked(release)}  # noqa: SLF001  those of `ask`
+    """The themes of the release, the largest first, with those that share names; made when first asked for."""
+    themes, events = release._themes(), release.index.rows["events"].select(_SHOWN)  # noqa: SLF001  those of `ask`
+    places = pc.index_in(pa.array(themes.events.event_ids, pa.string()), value_set=events["event_id"].combine_chunks())
+    found = sorted(themes.communities.at(0), key=lambda one: (-len(one.members), one.community_id))
+    members = [places.take(pa.array(each.members)) for each in found[:most]]
+    ties, revised, rows = _ties(release.index, [np.asarray(each) for each in members]), _revised(release), []
+    for each, own, tied in zip(found, members, ties, strict=False):
+        dates = pc.min_max(events["date"].take(own)).as_py()
+        told = {"title": each.title, "size": len(own), "since": dates["min"] or "", "until": dates["max"] or ""}
+        typical = _marked(release, events.take(own.slice(0, _TYPICAL)), revised)
+        rows.append(told | {"ties": tied, "statements": typical})
+    return _first(release, rows, len(found))
+
+
+def _ties(index: Index, members: list[Rows]) -> list[list[dict[str, Any]]]:
+    """Of each topic those before it that share most names, by place, with a weight and the rarest names.
+
+    A name weighs the less the more topics have it, as it tells them apart less.
+    """
+    links, values = index.arrays.event_keys, index.rows["keys"]["value_string"]
+    is_named = np.asarray(pc.is_valid(values))
+    own = [np.unique(links.items[links.gather(rows)[1]]) for rows in members]
+    keys, places = np.unique(np.concatenate([*own, np.zeros(0, np.int32)]), return_inverse=True)
+    has = np.zeros((len(own), len(keys)))
+    has[np.repeat(np.arange(len(own)), [len(each) for each in own]), places] = 1
+    has *= is_named[keys]
+    share = has / np.maximum(has.sum(axis=0), 1)
+    weights = (share @ has.T) / np.sqrt(np.maximum(np.outer(has.sum(axis=1), has.sum(axis=1)), 1))
     found = []
-    for each in sorted(themes.communities.at(0), key=lambda one: (-len(one.members), one.community_id)):
-        rows = [seen[themes.events.event_ids[member]] for member in each.members.tolist()]
-        dates = sorted(row["date"] for row in rows if row["date"]) or [""]
-        told = {"title": each.title, "size": len(rows), "since": dates[0], "until": dates[-1]}
-        found.append(told | {"statements": rows[:_TYPICAL]})
-    return _first(release, found, most)
+    for place in range(len(own)):
+        near = [int(each) for each in np.argsort(-weights[place, :place], kind="stable")[:_TIES]]
+        tied = [(each, share[place] * has[each]) for each in near if weights[place, each] > 0]
+        found.append(
+            [
+                {
+                    "topic": each,
+                    "weight": float(weights[place, each]),
+                    "keys": values.take(pa.array(keys[_first_of(both)])).to_pylist(),
+                }
+                for each, both in tied
+            ]
+        )
+    return found
+
+
+def _first_of(weights: Floats) -> Rows:
+    """The places of the largest weights above 0."""
+    return np.argsort(-weights, kind="stable")[: min(_TIES, int((weights > 0).sum()))]
 
 
 def corrections(release: Release, most: int) -> ListedAnswer:
     """Statements with what revised them, the latest first: `changes` with both texts and places."""
-    found = release.changes()["revised"]
-    seen = {row["event_id"]: row for row in _marked(release, found)}
-    revised = [row | {side: seen[row[f"{side}_event_id"]] for side in ("earlier", "later")} for row in reversed(found)]
-    return _first(release, revised, most)
+    found, events = release.changes()["revised"], _events(release)
+    latest = list(reversed(found))[:most]
+    wanted = pa.array([row[f"{side}_event_id"] for row in latest for side in ("earlier", "later")], pa.string())
+    rows = events.filter(pc.is_in(events["event_id"], value_set=wanted))
+    seen = {row["event_id"]: row for row in _marked(release, rows, {row["earlier_event_id"] for row in found})}
+    revised = [row | {side: seen[row[f"{side}_event_id"]] for side in ("earlier", "later")} for row in latest]
+    return _first(release, revised, len(found))
 
 
-def _events(release: Release) -> list[dict[str, Any]]:
+def _events(release: Release) -> pa.Table:
     """The statements that may be seen."""
     table, allowed = release.index.rows["events"].select(_SHOWN), release.allowed
-    seen = table if allowed is None else take_rows(table, np.flatnonzero(allowed.events))
-    return list(seen.to_pylist())
+    return table if allowed is None else take_rows(table, np.flatnonzero(allowed.events))
 
 
-def _marked(release: Release, revised: Sequence[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-    """The same, each with whether something that may be seen revised it; `revised`: of `changes`, where it is known."""
-    found = release.changes()["revised"] if revised is None else revised
-    earlier = {row["earlier_event_id"] for row in found}
-    return [row | {"is_revised": row["event_id"] in earlier} for row in _events(release)]
+def _revised(release: Release) -> set[str]:
+    """Ids of the statements that something that may be seen revised."""
+    return {row["earlier_event_id"] for row in release.changes()["revised"]}
 
 
-def _first(release: Release, rows: Sequence[dict[str, Any]], most: int) -> ListedAnswer:
-    cut = f"{len(rows) - most:,} of {len(rows):,} left out" if len(rows) > most else ""
-    return ListedAnswer(release=release.release_id, rows=list(rows[:most]), cut=cut)
+def _marked(release: Release, rows: pa.Table, revised: set[str] | None = None) -> list[dict[str, Any]]:
+    """Statements, each with whether it is one of `revised`, or of those of the release."""
+    known = _revised(release) if revised is None else revised
+    return [row | {"is_revised": row["event_id"] in known} for row in rows.to_pylist()]
+
+
+def _first(release: Release, rows: list[dict[str, Any]], whole: int) -> ListedAnswer:
+    cut = f"{whole - len(rows):,} of {whole:,} left out" if whole > len(rows) else ""
+    return ListedAnswer(release=release.release_id, rows=rows, cut=cut)
+
+
+class _Kept:
+    """Answers about all statements, which stay the same for a release and who sees it: the last ones."""
+
+    def __init__(self, most: int = _KEPT_BYTES) -> None:
+        """Hold none; `most` bytes at most."""
+        self._answers = OrderedDict[tuple[object, ...], bytes]()
+        self._left, self._lock = most, Lock()
+
+    def answer(self, name: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
+        """The answer of this name, made where it is not kept."""
+        with self._lock:
+            if name in self._answers:
+                self._answers.move_to_end(name)
+                return self._answers[name]
+        made = make()
+        with self._lock:
+            self._left -= len(made) - len(self._answers.pop(name, b""))
+            self._answers[name] = made
+            while self._left < 0:
+                self._left += len(self._answers.popitem(last=False)[1])
+        return made
 
 
 def add_to(app: FastAPI, service: Service, key_of: KeyOf) -> None:
     """Mount the page and the routes that it reads; each answers from the release as the key of the request sees it."""
+    kept = _Kept()
 
-    def answer(request: Request, ask: Callable[[Release], Bounded], *, is_heavy: bool = False) -> Response:
+    def answer(request: Request, ask: Callable[..., Bounded], *asked: str | int, is_heavy: bool = False) -> Response:
         with service.use(key_of(request), is_heavy=is_heavy) as release:
-            return Response(ask(release).model_dump_json(), media_type="application/json")
+            name = (*release.seen_as, ask.__name__, *asked)
+            told = kept.answer(name, lambda: ask(release, *asked).model_dump_json().encode())
+            return Response(told, media_type="application/json")
 
     @app.get("/v1/filters", response_model=FiltersAnswer, description=filters.__doc__)
     def filters_(request: Request) -> Response:
         return answer(request, filters)
 
     @app.get("/v1/timeline", response_model=ListedAnswer, description=timeline.__doc__)
-    def timeline_(request: Request, period: str = "", most: Most = 100) -> Response:
-        return answer(request, lambda release: timeline(release, period, most))
+    def timeline_(request: Request, period: Annotated[str, Query(max_length=40)] = "", most: Most = 100) -> Response:
+        return answer(request, timeline, period, most)
 
     @app.get("/v1/topics", response_model=ListedAnswer, description=topics.__doc__)
     def topics_(request: Request, most: Most = 40) -> Response:
-        return answer(request, lambda release: topics(release, most), is_heavy=True)
+        return answer(request, topics, most, is_heavy=True)
 
     @app.get("/v1/corrections", response_model=ListedAnswer, description=corrections.__doc__)
     def corrections_(request: Request, most: Most = 100) -> Response:
-        return answer(request, lambda release: corrections(release, most))
+        return answer(request, corrections, most)
 
     app.mount("/", _Files(directory=FOLDER, html=True))
 

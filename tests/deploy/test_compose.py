@@ -1,8 +1,13 @@
 """The files of `deploy/`: every command of ours is run as a plain process, and an ingest through them succeeds."""
 
+import json
+import os
 import re
 import subprocess
 import sys
+import tomllib
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import psutil
@@ -14,7 +19,7 @@ from tests.support.buckets import environment_of, new_bucket, s3_server
 from tests.support.deployed import ROOT, compose, composed, program, until
 
 DEPLOY = ROOT / "deploy"
-OURS = {"code", "webserver", "daemon"}
+OURS = {"code", "webserver", "daemon", "serve"}
 OTHERS = {"postgres": "postgres:", "objects": "minio/minio:", "bucket": "minio/mc:"}
 """Services by images of others; a PostgreSQL of a package stands in for the first."""
 
@@ -76,6 +81,61 @@ def test_the_image_runs_as_another_user_and_its_command_is_that_of_the_code_loca
         assert (ROOT / copied).is_file()
 
 
+def test_the_image_is_written_as_the_rules_for_images_say():
+    """What a checker of such files looks for: known instructions, pinned images, nothing left of a package manager."""
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    known = {"FROM", "WORKDIR", "COPY", "ARG", "RUN", "ENV", "USER", "CMD"}
+
+    assert {name for name, _ in lines} <= known
+    assert lines[0][0] == "FROM"
+    assert [name for name, _ in lines].count("CMD") == 1
+    assert all(re.match(r"[\w./-]+:[\w.-]*\d", rest) for name, rest in lines if name == "FROM")
+    for _, rest in (line for line in lines if line[0] == "RUN"):
+        assert "sudo" not in rest
+        assert "pip install" not in rest or "--no-cache-dir" in rest
+        wanted = ("--no-install-recommends", "rm -rf /var/lib/apt/lists/*", "--yes", "apt-get update &&")
+        assert "apt-get install" not in rest or all(each in rest for each in wanted)
+        assert subprocess.run(["sh", "-nc", rest], check=False).returncode == 0, rest
+    shown = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    assert shown[0] == "*"
+    for kept in (line.removeprefix("!") for line in shown if line.startswith("!")):
+        assert (ROOT / kept).exists(), kept
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for needed in ("pyproject.toml", project["project"]["readme"], "constraints.txt", "sag_retrieval", "sag_pipeline"):
+        assert f"!{needed}" in shown
+    extras = re.search(r"^ARG EXTRAS=(.+)$", text, re.MULTILINE)[1].split(",")
+    assert {*extras} <= {*project["project"]["optional-dependencies"]}
+
+
+def test_the_server_of_the_compose_file_answers_who_has_a_key(tmp_path, demo_home):
+    pytest.importorskip("uvicorn", reason="serve: uvicorn not installed, an extra")
+    service, keys = compose()["serve"], tmp_path / "keys.yaml"
+    made = subprocess.run(
+        program(["sag", "serve", "--new-key", "me", "--json"]), capture_output=True, text=True, check=True
+    )
+    key = json.loads(made.stdout)
+    keys.write_text(json.dumps([{"name": key["name"], "hash": key["hash"]}]), encoding="utf-8")
+    command = [str(keys) if word == "/run/secrets/keys" else word for word in service["command"]]
+    with subprocess.Popen(
+        program([*command, "--port", "0"]),
+        env=os.environ | {"SAG_HOME": str(demo_home), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            port = server.stdout.readline().rpartition(":")[2].strip()
+            check = [word.replace("8321", port) for word in service["healthcheck"]["test"][1:]]
+            assert subprocess.run(program(check), check=False).returncode == 0
+            asked = urllib.request.Request(f"http://127.0.0.1:{port}/v1/status", headers={"X-Api-Key": key["key"]})
+            assert json.load(urllib.request.urlopen(asked))["counts"]["documents"] == 23
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/status")
+        finally:
+            server.terminate()
+    assert service["ports"] == ["127.0.0.1:8321:8321"]
+
+
 def test_the_values_of_the_charts_name_what_the_image_has():
     values = yaml.safe_load((DEPLOY / "helm/dagster.yaml").read_text(encoding="utf-8"))
     (ours,) = values["dagster-user-deployments"]["deployments"]
@@ -115,7 +175,7 @@ def test_every_setting_reaches_the_services_and_what_they_get_is_a_setting():
 def test_the_image_has_what_a_home_in_a_bucket_needs():
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 
-    assert "ARG EXTRAS=pipeline,object-store\n" in text
+    assert "ARG EXTRAS=pipeline,object-store,serve\n" in text
     folders = {each.partition(":")[0]: each.split(":")[1] for each in compose()["code"]["volumes"]}
     assert folders["cache"] == compose()["code"]["environment"]["SAG_CACHE"]
     assert f"SAG_CACHE={folders['cache']} " in text

@@ -58,6 +58,19 @@ def test_keys_take_the_kind_of_their_value_and_the_title_comes_first():
     assert next(link.key.key_type for own in found for link in own.keys) == TITLE
 
 
+def test_other_names_of_a_supplied_key_are_keys_that_mean_it():
+    keys = [
+        {"type": "person", "value": "沈若溪", "same_as": ["Shen Ruoxi", 7, ""]},
+        {"type": "person", "value": "Shen"},
+    ]
+
+    _, found = extraction_of([{"content": "Shen Ruoxi founded Hailan in 2014.", "keys": keys}])
+
+    links = {link.key.value: link for own in found for link in own.keys}
+    assert list(links) == ["Lanwan", "沈若溪", "Shen", "Shen Ruoxi"]
+    assert [link.same_as for link in links.values()] == [None, None, None, links["沈若溪"].key.key_id]
+
+
 def test_triples_that_are_not_three_texts_are_left_out():
     triples = [["Shen Ruoxi", "founded", "Hailan"], ["x", "y"], ["a", "", "b"], "no list"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
-from sag_pipeline.extract.rules.names import named_by_rules, names
+from sag_pipeline.extract.rules.names import aliases, named_by_rules, names
 from sag_retrieval.language.detection import detect_language
 
 LEAST_SHARE = 0.75
@@ -273,3 +273,26 @@ def test_a_preposition_is_no_part_of_a_name_that_stands_without_it():
         "江桥银行",
         "心悦船舶制造有限公司",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "names"),
+    [
+        (
+            "Greta Moller (née Lindqvist) joined. Lindqvist had studied in Lund.",
+            "en",
+            ("Greta Lindqvist", "Greta Moller"),
+        ),
+        ("Greta Moller, née Lindqvist, joined.", "en", ("Greta Lindqvist", "Greta Moller")),
+        ("Anna Weber (geb. Kühn) leitet die Abteilung.", "de", ("Anna Kühn", "Anna Weber")),
+        ("Greta Moller (born Greta Lindqvist) joined.", "en", None),
+        ("Greta Moller (born 1955) joined. She was born, Oslo says, late.", "en", None),
+    ],
+)
+def test_a_surname_of_birth_alone_is_another_whole_name_of_the_person(text, language, names):
+    mentions, _ = read_mentions(text, language)
+
+    found = [(str(mentions[alias].value), str(mentions[name].value)) for alias, name in aliases(text, mentions)]
+
+    assert found == ([names] if names else [])
+    assert not names or {str(one.value) for one in mentions if one.key_type == "person"} == set(names)

@@ -9,6 +9,7 @@ from sag_pipeline.importers.knowledge_graph import (
     clean_graph,
     events_of_graph,
     export_graph,
+    kg_documents,
     merge_graphs,
     outermost_json,
 )
@@ -124,6 +125,22 @@ def test_ends_have_the_names_and_types_of_entities_by_id_and_by_name():
     ]
     assert knows["keys"] == [{"type": "person", "value": "沈博士"}, {"type": "entity", "value": "e9"}]
     assert [event["unnamed"] for event in (founded, lies, knows)] == [0, 0, 1]
+
+
+def test_aliases_of_entities_are_other_names_of_their_keys(tmp_path):
+    source = tmp_path / "kg_output.json"
+    entities = [
+        {"id": "e1", "name": "NHL", "type": "Organization", "aliases": ["National Hockey League"]},
+        {"id": "e2"},
+    ]
+    triple = {"head": "NHL", "relation": "led by", "tail": "Bettman", "doc_id": "d"}
+    source.write_text(json.dumps({"entities": entities, "triples": [triple]}))
+
+    (document,) = kg_documents(source)
+
+    nhl, bettman = json.loads(document.line())["events"][0]["keys"]
+    assert nhl == {"type": "organisation", "value": "NHL", "same_as": ["National Hockey League"]}
+    assert "same_as" not in bettman
 
 
 def test_a_graph_of_one_document_is_cleaned_by_the_names_of_its_ids():

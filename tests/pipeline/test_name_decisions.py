@@ -163,6 +163,9 @@ def test_a_name_in_either_language_finds_the_same_wherever_it_is_given(home: Pat
             for way in ({"where": {"key.organisation": misspelt}}, {"sql": f"has_key('{misspelt}')"}):
                 with pytest.raises(FilterError, match=f"called '{misspelt}'; did you mean '{meant}'"):
                     opened.search("buoy", **way)
+        note = "no key is called 'Lumen Optik GmbH'; did you mean 'Lumen Optics GmbH'? Its words are searched"
+        assert opened.search("buoy", ["Lumen Optik GmbH", "Nobody At All"]).notes == (note,)
+        assert opened.ask("Who made the buoy?", keys=["Lumen Optik GmbH"]).notes[0] == note
     told = CliRunner().invoke(main, ["search", "buoy", "--key", "Lumen Optik GmbH"])
     assert (told.exit_code, "did you mean 'Lumen Optics GmbH'?" in told.stderr) == (0, True)
 

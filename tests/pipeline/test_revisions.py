@@ -1,10 +1,13 @@
 from collections.abc import Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.extract.revisions import Claim, find_revisions, unsure_from
+from sag_pipeline.extract.compared import STATEMENTS, changed
+from sag_pipeline.extract.revisions import Claim, find_revisions, statement_rows, unsure_from
 from sag_retrieval.language.words import is_cjk
 
 
@@ -159,6 +162,30 @@ def test_only_dates_decide_and_never_the_order_of_reading(statements, random):
     assert find_revisions(shuffled) == rows
     assert all(one.earlier_said < one.later_said for one in rows if one.kind == "updates")
     assert all(one.earlier_value != one.later_value for one in rows)
+
+
+@given(st.lists(st.lists(_STATEMENTS, max_size=6, unique_by=lambda one: one.event_id), max_size=5), st.integers(2, 4))
+def test_what_changes_touch_gives_after_any_history_what_all_statements_give(states, largest):
+    nothing, pairs = STATEMENTS.empty_table(), set()
+    known, rows = {}, nothing
+    for state in states:
+        now = {one.event_id: one for one in state}
+        stays = pa.array([event in now for event in rows["event_id"].to_pylist()], pa.bool_())
+        fresh = [one for event, one in now.items() if event not in known]
+        change = changed(rows.filter(stays), statement_rows(fresh), rows.filter(pc.invert(stays)), largest)
+        known, rows = now, change.statements
+        together, apart = (_ids(rows, each) for each in (change.together, change.apart))
+        assert apart <= pairs
+        assert not together & pairs
+        pairs = {pair for pair in pairs - apart | together if pair <= known.keys()}
+
+        whole = changed(nothing, statement_rows(state), nothing, largest)
+        assert pairs == _ids(whole.statements, whole.together)
+
+
+def _ids(rows, pairs):
+    ids = rows["event_id"].to_pylist()
+    return {frozenset((ids[one], ids[other])) for one, other in pairs.tolist()}
 
 
 def test_what_a_message_repeats_and_a_draft_are_unsure_from_their_first_character():

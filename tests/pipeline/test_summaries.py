@@ -1,11 +1,17 @@
+import json
+import os
+import subprocess
+import sys
+from typing import get_args
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.extract.summaries import SummaryOptions, important_sentences, summarise
+from sag_pipeline.extract.summaries import SummaryOptions, important_sentences, summarise, summary_request
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Document
-from sag_retrieval.language.sentences import SumyTokenizer
+from sag_retrieval.language.central import CentralMethod, by_importance
 
 SENTENCES = {
     "zh": [
@@ -75,24 +81,53 @@ def test_options_that_leave_nothing_are_refused(options):
         SummaryOptions(**options)
 
 
+METHODS = get_args(CentralMethod)
+ALONE = """
+import json, sys
+from sag_retrieval.language.central import by_importance
+print(json.dumps({method: by_importance(json.loads(sys.argv[1]), method) for method in sys.argv[2:]}))
+loaded = {"nltk", "requests", "sklearn"} & set(sys.modules)
+assert not loaded, loaded
+from sumy.nlp.stemmers import Stemmer
+assert Stemmer("english")("tides") == "tide"
+"""
+
+
 @pytest.mark.slow
-@given(
-    st.lists(st.lists(st.sampled_from("tide boat moon strait the of noon".split()), min_size=3), min_size=4, max_size=9)
-)
-@settings(max_examples=60)
-def test_sentences_are_rated_by_luhns_method_as_sumy_does(words):
-    from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
-    from sumy.summarizers.luhn import LuhnSummarizer
-
-    class Luhn(LuhnSummarizer):
-        def stem_word(self, word):
-            return word
-
-    texts = [f"{' '.join(each)}." for each in words]
-    parts = [Sentence(text, SumyTokenizer(60, shortest_word=2)) for text in texts]
-    chosen = {id(part) for part in Luhn()(ObjectDocumentModel([Paragraph(parts)]), 2)}
-    document = Document("d", "s", "", "\n\n".join(texts), "en")
-
-    assert important_sentences(document, count=2) == [
-        text for text, part in zip(texts, parts, strict=True) if id(part) in chosen
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_every_method_orders_sentences_alike_in_each_process_and_loads_no_toolkit(language):
+    texts = [f"{text[:-1]} {n}{text[-1]}" for n in range(4) for text in SENTENCES[language]]
+    command = [sys.executable, "-W", "error", "-c", ALONE, json.dumps(texts), *METHODS]
+    found = [
+        json.loads(
+            subprocess.run(command, check=True, capture_output=True, env=os.environ | {"PYTHONHASHSEED": seed}).stdout
+        )
+        for seed in ("1", "2")
     ]
+
+    assert found[0] == found[1]
+    assert all(sorted(rows) == list(range(len(texts))) for rows in found[0].values())
+    assert len({tuple(rows) for rows in found[0].values()}) == len(METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=20)
+@given(texts=st.lists(st.text(alphabet="ab 水木。.", max_size=6), max_size=5))
+def test_every_method_orders_whatever_there_is(method, texts):
+    assert sorted(by_importance(texts, method)) == list(range(len(texts)))
+
+
+def test_a_summary_is_made_of_whole_sentences_and_says_none_twice():
+    long = "The tide of the strait turns the mill by night and by day. " * 2
+    document = Document("d", "s", "t", long + f"The mill {'of stone ' * 50}stands. The tide turns at noon.", "en")
+
+    summary = summarise(document, SummaryOptions(max_characters=100)).summary
+
+    assert summary == "The tide of the strait turns the mill by night and by day. The tide turns at noon."
+
+
+@pytest.mark.parametrize(("count", "is_asked"), [(20, False), (21, True)])
+def test_a_model_is_asked_about_documents_above_a_length(count, is_asked):
+    document = Document("d", "s", "t", "The tide turns. "[:10] * (count // 10) + "x" * (count % 10), "en")
+
+    assert (summary_request(document, SummaryOptions(model_above=20)) is not None) is is_asked

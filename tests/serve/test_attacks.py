@@ -3,6 +3,7 @@
 import http.client
 import json
 import shutil
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -301,6 +302,35 @@ def test_titles_leave_neither_a_list_of_sources_nor_a_page(served):
     assert served.get(f"/v1/documents/{FOREIGN}").headers["Content-Type"] == "application/json"
 
 
+def test_no_address_in_a_request_is_opened(served):
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.5)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
+        parts = [{"type": "text", "text": f"Heron {url}"}, {"type": "image_url", "image_url": {"url": url}}]
+        chat = {"model": "sag-fast", "messages": [{"role": "user", "content": parts}], "url": url}
+        asked.append(served.post("/v1/chat/completions", json=chat).status_code)
+        for sql in (f"SELECT document_id FROM read_csv('{url}')", f"SELECT document_id FROM '{url}'"):
+            asked += [served.post("/v1/search", json={"query": "Heron", "sql": sql}).status_code]
+            asked += [served.post("/v1/sql", json={"query": sql}).status_code]
+        asked.append(served.get(f"/v1/documents/{url}").status_code)
+        asked.append(served.get("/v1/changes", params={"since": url}).status_code)
+        asked.append(served.post("/v1/report", json={"title": f"![x]({url})"}).status_code)
+
+        with pytest.raises(TimeoutError):
+            listening.accept()
+    assert asked == [200, 422, 422, 422, 422, 404, asked[6], 200]
+    assert 400 <= asked[6] < 600
+
+
+def test_a_file_that_is_none_of_the_page_is_not_served(served, served_home):
+    for path in ("/..%2f..%2fhttp.py", "/%2e%2e/http.py", "/page.js%00", "/..%5c..%5chttp.py", "/CURRENT"):
+        answer = served.get(path)
+        assert answer.status_code == 404
+        assert "import" not in answer.text
+        assert str(served_home) not in answer.text
+
+
 def test_of_200_deep_questions_some_are_answered_and_the_others_told_to_wait(served_home):
     service = Service(CurrentRelease(served_home), heavy=2)
     with serving(build_app(service, LOOPBACK)) as address, httpx.Client(timeout=120) as client:
@@ -404,3 +434,51 @@ def test_a_new_key_opens_what_its_entry_says(tmp_path):
     assert yaml.safe_load(done.stdout)[0]["hash"] == access.hash_of(key)
     refused = CliRunner().invoke(main, ["serve", "--host", "0.0.0.0"])
     assert (refused.exit_code, "--keys" in refused.stderr) == (2, True)
+
+
+def test_names_are_decided_by_who_has_the_right_alone(served_home, tmp_path, guarded, monkeypatch):
+    from sag_pipeline.runs.status import HomeDecider
+
+    home = tmp_path / "home"
+    shutil.copytree(served_home, home)
+    monkeypatch.delenv("SAG_ALIASES", raising=False)
+    keys = AccessKeys(
+        [
+            AccessKey(name="all", hash=hash_of("open")),
+            AccessKey(name="sales", hash=hash_of("sales"), where={"metadata.department": "sales"}),
+            AccessKey(name="editor", hash=hash_of("editor"), decides=True),
+        ]
+    )
+    body = {"decision": "split", "name": "Lumen Optics", "other": "Ada Brandt"}
+    with serving(build_app(Service(CurrentRelease(home), keys, decider=HomeDecider(home)))) as address:
+
+        def send(method, path, key, **more):
+            headers = {"Authorization": f"Bearer {key}"}
+            return httpx.request(method, f"{address}{path}", headers=headers, timeout=60, **more)
+
+        for key in ("open", "sales"):
+            for method, path in (("GET", ""), ("POST", ""), ("DELETE", "/2")):
+                refused = send(method, f"/v1/decisions{path}", key, json=body if method == "POST" else None)
+                check_refusal(refused, home, 403)
+        check_refusal(send("GET", "/v1/keys", "sales"), home, 422)
+        assert send("GET", "/v1/keys", "open").json()["decides"] is False
+        assert not (home / "aliases.csv").exists()
+
+        assert send("POST", "/v1/decisions", "editor", json=body).json()["decided"] == [
+            {"line": 2, "decision": "apart", "name": "Lumen Optics", "other": "Ada Brandt"}
+        ]
+        assert "says so already" in check_refusal(send("POST", "/v1/decisions", "editor", json=body), home, 409)
+        merged = send("POST", "/v1/decisions", "editor", json=body | {"decision": "merge"})
+        assert "SAG_HOME" in check_refusal(merged, home, 409)
+        for wrong in ({"decision": "delete"}, {"name": ""}, {"name": "x" * 501}, {"name": "\ud800"}, {"more": 1}):
+            asked = json.dumps(body | wrong)
+            check_refusal(send("POST", "/v1/decisions", "editor", content=asked), home, 422)
+        check_refusal(send("DELETE", "/v1/decisions/9", "editor"), home, 409)
+        assert send("DELETE", "/v1/decisions/2", "editor").json()["decided"] == []
+    for more in ({}, {"decider": None}):  # a server of another machine without a right, and one without the pipeline
+        with serving(build_app(Service(CurrentRelease(home), **more), LOOPBACK)) as address:
+            check_refusal(httpx.post(f"{address}/v1/decisions", json=body), home, 403)
+            evil = httpx.post(f"{address}/v1/decisions", json=body, headers={"Origin": "http://evil.example"})
+            check_refusal(evil, home, 421)
+    with pytest.raises(ValueError, match="sees everything"):
+        AccessKey(name="both", hash=hash_of("both"), decides=True, sql="TRUE")

@@ -6,6 +6,8 @@ from urllib.parse import quote, unquote_plus
 import httpx
 import pytest
 
+from sag_pipeline.extract.name_decisions import read_decisions
+from sag_pipeline.runs.status import HomeDecider
 from sag_retrieval import open_release
 from tests.conftest import json_lines
 from tests.serve.conftest import DOCUMENTS, SECRET, serving
@@ -42,7 +44,8 @@ NARROW = ((390, 844), "dark", "zh-CN")
 VIEWS = [
     f"q={QUESTION}&way=w1&way=howall",
     "",
-    "view=topics",
+    "view=topics&way=map",
+    "view=keys&find=Heron",
     "view=timeline&period=2023",
     "view=changes",
     "q=x&doc=notes/note.md&start=0&end=20",
@@ -81,7 +84,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(home):
-    with serving(build_app(Service(CurrentRelease(home)), LOOPBACK)) as address:
+    service = Service(CurrentRelease(home), decider=HomeDecider(home))
+    with serving(build_app(service, LOOPBACK)) as address:
         yield address
 
 
@@ -277,6 +281,53 @@ def test_topics_and_a_timeline_lead_to_statements(visit):
 
     assert "period=2023" in years.url
     assert all(each.inner_text().startswith("2023") for each in years.locator(".statements time").all())
+
+
+def test_the_map_has_a_circle_for_each_topic_and_leads_to_it(visit, address):
+    topics = httpx.get(f"{address}/v1/topics").json()["rows"]
+    page = ready(visit("view=topics&way=map", NARROW))
+
+    assert page.locator(".map circle").count() == len(topics) > 1
+    assert page.locator(".map line").count() == sum(len(each["ties"]) for each in topics) > 0
+    assert all(tie["topic"] < place and tie["keys"] for place, each in enumerate(topics) for tie in each["ties"])
+    page.locator(".map a").first.press("Enter")
+    page.wait_for_url(lambda url: "q=" in url)
+    assert state_of(page) == f"q={topics[0]['title']}"
+
+
+def test_keys_are_merged_and_split_by_keyboard_and_taken_back(visit, home):
+    page = ready(visit("view=keys&find=Lumen"))
+    before = read_decisions(home / "aliases.csv").lines
+
+    page.get_by_role("button", name="Choose Lumen Optics").press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Ada Brandt")
+    page.get_by_role("button", name="Keep apart", exact=True).press("Enter")
+    page.get_by_role("button", name="Undo the decision on Lumen Optics and Ada Brandt").wait_for()
+    (made,) = read_decisions(home / "aliases.csv").lines
+    page.get_by_label("Name", exact=True).fill("Nobody at all")
+    page.get_by_role("button", name="Merge", exact=True).press("Enter")
+    page.locator(".trouble").wait_for()
+    refused = page.locator(".trouble").inner_text()
+    page.get_by_role("button", name="Undo the decision on Lumen Optics and Ada Brandt").press("Enter")
+    page.get_by_role("button", name="Undo the decision on Lumen Optics and Ada Brandt").wait_for(state="detached")
+
+    assert before == read_decisions(home / "aliases.csv").lines == ()
+    assert (made.verb, made.name, made.other) == ("apart", "Lumen Optics", "Ada Brandt")
+    assert "no key is called 'Nobody at all'" in refused
+    assert str(home) not in page.content()
+
+
+def test_a_printed_answer_is_whole_and_says_where_its_sources_are(visit):
+    page = ready(visit(f"q={QUESTION}"))
+    page.emulate_media(media="print")
+
+    assert page.locator("h1").bounding_box()["height"] > 10
+    assert [page.locator(each).first.is_visible() for each in ("search", "nav", ".follow", ".howall")] == [False] * 4
+    shown = page.locator(".sources a").first
+    assert shown.evaluate("e => getComputedStyle(e, '::after').content").startswith('" (notes/heron.md, ')
+    assert page.locator(".hit").count() > 0
+    page.emulate_media(media="screen")
 
 
 def test_the_keyboard_alone_is_enough(visit):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from urllib.parse import parse_qsl, quote
 
 import httpx
 import openai
@@ -98,7 +99,10 @@ def test_the_sources_of_a_chat_lead_to_what_they_cite(served, client):
 
     assert [int(marker) for marker, _ in links] == [each["marker"] for each in said.citations]
     for (_, link), cited in zip(links, said.citations, strict=True):
-        shown = httpx.get(link).json()
+        page, _, place = link.partition("#")
+        at = dict(parse_qsl(place))
+        shown = httpx.get(f"{page}v1/documents/{quote(at.pop('doc'), safe='')}", params=at).json()
+        assert "page.js" in httpx.get(link).text
         assert shown["text"][cited["start"] - shown["start"] : cited["end"] - shown["start"]] == cited["quote"]
 
 

@@ -106,7 +106,7 @@ def revisions(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[ty
     with sag.store() as store:
         state = revisions_state(store)
         if is_new := not store.is_current_whole(REVISIONS, state):
-            store.commit_whole(REVISIONS, make_revisions(store), state)
+            store.commit_wholes(make_revisions(store), state)
         rows, place = whole_table(store, REVISIONS), place_of(store.home, REVISIONS)
         events = store.ledger.row_count("events")
     kinds = {str(each["values"]): int(each["counts"]) for each in pc.value_counts(rows["kind"]).to_pylist()}

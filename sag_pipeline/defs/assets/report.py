@@ -70,8 +70,9 @@ class Clustering(_FormerPlace):
     """How communities are named."""
 
     by_rules: bool = Field(
-        default=False,
-        description="Name communities by rules although the settings name a language model; an ingest always does.",
+        default=True,
+        description="Name communities by rules; False: by the language model, as search in tiers uses. A report's own "
+        "titles are written with its topics, and an ingest always names by rules.",
     )
 
 

@@ -105,9 +105,13 @@ _SAME_NAME = {
 _CALLED = source_of_all("called")
 _MARKS = "[“「\"']?"
 _OPENS = re.compile(
-    rf"\s?[（(]\s?(?:(?P<said>{_CALLED})\s?[:：]?|(?:{source_of_all('language_named')})[:：]|(?P<born>(?i:born|née?|geb\.|geborene)))?"
+    rf"\s?[（(]\s?(?:(?P<said>{_CALLED})\s?[:：]?|(?:{source_of_all('language_named')})[:：]|(?P<born>{source_of_all('born')}))?"
     rf"\s?{_MARKS}"
 )
+_BORN = re.compile(
+    rf"\s?(?:[（(]\s?(?:{source_of_all('born')})|,\s(?:{source_of_all('born_named')}))\s(?P<name>[^\W\d_a-z][\w'’-]+)(?=\s?[)）,.;])"
+)
+"""A name of birth behind a person's, alone: (née Lindqvist)."""
 _KNOWN = re.compile(
     rf"\s?(?:[（(][^()（）]{{0,80}}[)）]\s?)?[,，]?\s?(?:{_CALLED}|{source_of_all('known_as')})\s?{_MARKS}"
 )
@@ -190,7 +194,7 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
     """
     plain = [one for one in found if one_line(text[one.start : one.end]) == one.value]
     inflected = [one for one in found if one_line(text[one.start : one.end]) != one.value]
-    forms = _forms(plain)
+    forms = _forms([*plain, *_named_at_birth(text, plain)])
     forms = _terms(text, plain, forms) | forms
     index = NameIndex(forms)
     formed = [Mention(one.start, one.end, *forms[str(one.value)]) for one in plain]
@@ -244,6 +248,18 @@ def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
     return forms
 
 
+def _named_at_birth(text: str, found: Sequence[Mention]) -> Iterator[Mention]:
+    """Of `Greta Moller (née Lindqvist)` both names of the person, and what is left of the second."""
+    places = {str(one.value) for one in found if one.key_type == PLACE}
+    for one in found:
+        given, _, last = str(one.value).rpartition(" ")
+        born = _BORN.match(text, one.end) if last and one.key_type in (PERSON, ENTITY) else None
+        if given and born and born["name"] not in places:
+            yield Mention(one.start, one.end, PERSON, one.value)
+            yield Mention(*born.span("name"), PERSON, f"{given} {born['name']}")
+            yield Mention(*born.span("name"), PERSON, born["name"])
+
+
 def _terms(text: str, found: Sequence[Mention], forms: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Term → (type, value) of the name that it is defined for."""
     defined = ((_DEFINED.match(text, one.end), str(one.value)) for one in found if one.key_type in ALIASED)
@@ -284,10 +300,12 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
         one, other = mentions[before], mentions[row]
         between = text[one.end : other.start]
         opened = _OPENS.fullmatch(between)
-        if opened:
+        if _is_born(text, one, other):
+            name, is_said = None, False
+            yield row, before
+        elif opened:
             name, is_said = before, bool(opened["said"])
-            is_born = bool(opened["born"]) and one.key_type == other.key_type == PERSON
-            if is_said or is_born or (not opened["born"] and _is_other_form(text, one, other)):
+            if is_said or (not opened["born"] and _is_other_form(text, one, other)):
                 yield row, name
         elif _KNOWN.fullmatch(between) and (one.key_type == other.key_type or ENTITY in (one.key_type, other.key_type)):
             name, is_said = None, False
@@ -298,6 +316,14 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
             name = None
             if between == " " and one.key_type == other.key_type == "person" and _differ(one, other):
                 yield row, before
+
+
+def _is_born(text: str, one: Mention, other: Mention) -> bool:
+    """Whether two names are those of a person, the second by birth: alone, or whole in brackets."""
+    between = text[one.end : other.start]
+    alone, whole = _BORN.match(text, one.end), _OPENS.fullmatch(between)
+    is_said = bool(alone and alone.start("name") == other.start) or bool(whole and whole["born"])
+    return is_said and one.key_type == other.key_type == PERSON
 
 
 def _is_other_form(text: str, one: Mention, other: Mention) -> bool:

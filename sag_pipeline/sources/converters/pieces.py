@@ -5,6 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 
+from sag_retrieval.language.dates import dates
+from sag_retrieval.statements.header_classes import header_class
+
 _CJK = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
 _CJK_BREAK = re.compile(rf"(?<=[{_CJK}])\s*\n\s*(?=[{_CJK}])")
 _HYPHEN_BREAK = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\n(?=[a-zà-ÿ])")
@@ -69,6 +72,9 @@ _NAME_LENGTH = 60
 _LONG_CELL = 300
 """A row with a longer cell is written as paragraphs."""
 _EMPTY = frozenset({"nan", "null", "#n/a", "#div/0!", "#ref!", "#value!", "#name?", "#null!", "#num!"})
+_LEAST_CLASSES = 2
+"""Cells of a row of words that name an owner, a status, …: then it is a header also where the file marks none."""
+_LONGEST_DATE = 30
 _PERIOD = re.compile(r"(?:[A-Za-z]{1,4}\.?[ '-]?\d{0,2}[ /'-]?)?(?:19|20)\d\d(?:[/-]\d\d)?|[A-Za-z]{1,3}\d")
 """`2024`, `FY2023/24`, `Q1`: has digits, but names a column as well as it fills a cell."""
 
@@ -139,6 +145,7 @@ def _header_rows(rows: Sequence[Cells], *, is_titled: bool) -> int:
     valued = {column for column in range(width) if _is_valued(rows, column)}
     if not valued:
         filled = list(filter(None, rows[0])) if rows else []
+        is_titled = is_titled or sum(header_class(cell) is not None for cell in filled) >= _LEAST_CLASSES
         is_full = len(filled) == width > 1 and len(set(filled)) == width and max(map(len, filled)) <= _NAME_LENGTH
         return int(is_titled and len(rows) > 1 and is_full and _can_name(rows[0], is_first=True))
     count = 0
@@ -156,7 +163,10 @@ def _is_valued(rows: Sequence[Cells], column: int) -> bool:
 
 
 def _is_value(cell: str) -> bool:
+    """Whether a cell is a number or a date; `18 February 2026` is half letters."""
     digits = sum(map(str.isdigit, cell))
+    if 0 < digits < len(cell) <= _LONGEST_DATE and any(each.end - each.start == len(cell) for each in dates(cell)):
+        return True
     return digits > 0 and digits * 2 >= sum(map(str.isalnum, cell)) and not cell[0].isalpha()
 
 

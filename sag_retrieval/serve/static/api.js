@@ -10,10 +10,10 @@ export class Refused extends Error {
   }
 }
 
-async function request(path, body, signal) {
+async function request(path, body, signal, method = body ? "POST" : "GET") {
   const key = kept("key", sessionStorage);
   const headers = { ...(body && { "Content-Type": "application/json" }), ...(key && { Authorization: `Bearer ${key}` }) };
-  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal });
+  const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal });
   if (answer.ok) return answer;
   const told = await answer.json().catch(() => null);
   throw new Refused(answer.status, told?.error?.message ?? `${answer.status} ${answer.statusText}`);
@@ -24,6 +24,13 @@ export async function ask(path, body, signal) {
   const name = JSON.stringify([path, body]);
   if (!answers.has(name)) answers.set(name, await (await request(path, body, signal)).json());
   return answers.get(name);
+}
+
+/** Change something: what the server says then is kept in place of what it said before. */
+export async function change(path, method, body, kept) {
+  const told = await (await request(path, body, undefined, method)).json();
+  answers.set(JSON.stringify([kept, undefined]), told);
+  return told;
 }
 
 /** Forget all answers: there may be another release, or another key. */

@@ -1,10 +1,11 @@
 /** What the release holds: topics, a timeline, and corrections. */
 import { ask } from "./api.js";
 import { h, s } from "./dom.js";
+import { topicMap } from "./map.js";
 import { link, place } from "./state.js";
 import { number, t } from "./words.js";
 
-const HEIGHT = 120, MONTHS = 12;
+const HEIGHT = 120, MONTHS = 12, YEAR = 16, ROOMY = 700;
 
 function head(main, title, hint) {
   main.append(h("h1", {}, title), h("p", { class: "soft" }, hint));
@@ -25,6 +26,12 @@ export async function showTopics(main, at, signal) {
   const found = await ask("/v1/topics", null, signal);
   wait.remove();
   if (!found.rows.length) main.append(h("p", {}, t.noTopics));
+  const map = topicMap(found.rows, main.clientWidth), usual = main.clientWidth > ROOMY ? "map" : "list";
+  const toggled = ({ target }) => {
+    const now = target.open ? "map" : "list";
+    history.replaceState(null, "", link({ way: now === usual ? null : now }));
+  };
+  if (map) main.append(h("details", { class: "map", open: (at.get("way") ?? usual) === "map", ontoggle: toggled }, h("summary", {}, t.map), h("p", { class: "soft" }, t.mapHint), map));
   main.append(h("div", { class: "cards" }, found.rows.map((topic) => h("article", { class: "card" },
     h("h2", {}, h("a", { href: link({ view: null, q: topic.title }) }, topic.title)),
     h("p", { class: "meta" }, h("span", {}, t.statements(number(topic.size))), topic.since && h("span", {}, period(topic.since, topic.until))),
@@ -73,7 +80,7 @@ function bars(counts, chosen, width) {
         s("rect", { class: "room", x, y: 0, width: step, height: HEIGHT + 24 }),
         s("rect", { class: "bar", x: x + step * 0.12, y: HEIGHT - tall, width: step * 0.76, height: tall, rx: Math.min(3, step / 4) }),
         step > 30 && count > 0 && s("text", { x: x + step / 2, y: HEIGHT - tall - 5 }, number(count)),
-        i % each === 0 && s("text", { x: x + step / 2, y: HEIGHT + 17 }, name.slice(5) || name));
+        i % each === 0 && s("text", { x: Math.max(YEAR, x + step / 2), y: HEIGHT + 17 }, name.slice(5) || name));
     }));
 }
 

@@ -9,12 +9,13 @@ export const index = (text, characters) => [...text].slice(0, characters).join("
 
 /** The words of a question that tell passages apart: parts of names and numbers, and what few passages hold. */
 export function telling(question, hits) {
-  const named = new Set(hits.flatMap((hit) => hit.keys.flatMap((key) => String(key.value).toLowerCase().match(WORD) ?? [])));
+  const words = hits.flatMap((hit) => hit.keys.flatMap((key) => String(key.value).match(WORD) ?? []));
+  const named = new Set(words.filter((word) => !/^\p{Ll}/u.test(word)).map((word) => word.toLowerCase()));  // of "Bank of England" not "of"
   const texts = hits.map((hit) => new Set(hit.text.toLowerCase().match(WORD)));
   const rare = (word) => word.length > 4 && texts.filter((text) => text.has(word)).length <= hits.length / 4;
-  const words = (question.toLowerCase().replace(HAN, " ").match(WORD) ?? [])
+  const telling = (question.toLowerCase().replace(HAN, " ").match(WORD) ?? [])
     .filter((word) => /\p{N}/u.test(word) || (word.length > 2 && named.has(word)) || rare(word));
-  return { words, han: question.match(HAN) ?? [] };
+  return { words: telling, han: question.match(HAN) ?? [] };
 }
 
 /** The pieces of two or more Chinese characters of a question that a text holds, the longest at each place. */
@@ -61,7 +62,7 @@ export function marked(hit, citations, asked, isWhole) {
   const end = isCut ? Math.min(hit.text.length, start + LONG) : hit.text.length;
   const nodes = runs(flags, start, end, CITED).map(([from, to, isCited]) => {
     const words = runs(flags, from, to, ASKED).map(([first, last, isAsked]) => {
-      const piece = hit.text.slice(first, last).replace(/\n\s*\n/g, "\n");
+      const piece = hit.text.slice(first, last).replace(/\n\s*\n/g, "\n").replace(/(^|\n)#{1,6} /g, "$1");
       return isAsked ? h("b", {}, piece) : piece;
     });
     return isCited ? h("mark", {}, words) : words;

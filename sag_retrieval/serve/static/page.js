@@ -3,12 +3,13 @@ import { ask, forget } from "./api.js";
 import { showDocument } from "./document.js";
 import { byId, h, keep, kept } from "./dom.js";
 import { showChanges, showTimeline, showTopics } from "./explore.js";
+import { showKeys } from "./keys.js";
 import { showSearch } from "./search.js";
 import { FILTERS, link, parts, state, withKey } from "./state.js";
 import { trouble } from "./trouble.js";
 import { language, number, switchLanguage, t } from "./words.js";
 
-const VIEWS = { topics: showTopics, timeline: showTimeline, changes: showChanges };
+const VIEWS = { topics: showTopics, timeline: showTimeline, changes: showChanges, keys: showKeys };
 const OFTEN = 4;
 const BESIDE = { doc: null, start: null, end: null, way: null };
 let shown = "", running = new AbortController();
@@ -44,7 +45,7 @@ function frame(at, view) {
   byId("mode").replaceChildren(...Object.entries(t.modes).map(([name, word]) => h("option", { value: name, selected: name === (at.get("mode") ?? "fast") }, word)));
   byId("views").setAttribute("aria-label", t.views);
   byId("views").replaceChildren(...[null, ...Object.keys(VIEWS)].map((name) =>
-    h("a", { href: link({ ...BESIDE, view: name, period: null }), "aria-current": name === (view || null) && "page" }, t[name ?? "search"])));
+    h("a", { href: link({ ...BESIDE, view: name, period: null, find: null }), "aria-current": name === (view || null) && "page" }, t[name ?? "search"])));
   byId("language").textContent = t.language;
   byId("language").setAttribute("aria-label", t.languageLabel);
   byId("theme").textContent = isDark() ? t.light : t.dark;
@@ -116,7 +117,7 @@ function isDark() {
 byId("form").onsubmit = (event) => {
   event.preventDefault();
   const q = byId("query").value.trim();
-  location.hash = link({ ...BESIDE, q, mode: byId("mode").value === "fast" ? null : byId("mode").value, view: null });
+  location.hash = link({ ...BESIDE, q, mode: byId("mode").value === "fast" ? null : byId("mode").value, view: null, find: null });
   if (!q) byId("query").focus();
 };
 byId("language").onclick = () => { switchLanguage(); show(); };

@@ -19,7 +19,7 @@ function chain(way, question) {
 }
 
 /** A label in so many lines of some width; the last one ends with … where something is left out. */
-function lines(label, width, most) {
+export function lines(label, width, most) {
   const brush = document.createElement("canvas").getContext("2d");
   brush.font = `12.5px ${getComputedStyle(document.body).fontFamily}`;
   const fits = (text) => brush.measureText(text.trimEnd()).width <= width;

@@ -88,7 +88,8 @@ function answerParts({ steps, sentences, citations, done }, page) {
     citations.length > 0 && h("ol", { class: "sources" }, citations.map((each) => source(each, page))),
     done && h("details", { class: "made" },
       h("summary", {}, [t.seconds(number(done.seconds.toFixed(1))), done.calls && t.calls(done.calls), steps.length && t.steps(steps.length)].filter(Boolean).join(" · ")),
-      h("ul", {}, [...steps, ...done.notes].map((each) => h("li", {}, each)))),
+      h("ul", {}, [...steps, ...done.notes].map((each) => h("li", {}, each))),
+      done.sql && h("pre", {}, done.sql)),
   ];
   return parts.filter(Boolean);
 }
@@ -98,15 +99,15 @@ function linked(text, citations) {
   return text.split(/\s?\[(\d+)\]/).map((part, i) => {
     if (i % 2 === 0) return part;
     const cited = citations.find((each) => each.marker === Number(part));
-    return cited ? h("a", { class: "cite", href: place(cited), "aria-label": t.source(part, cited.title) }, part) : h("span", { class: "cite" }, part);
-  });
+    return cited ? ["\u2060", h("a", { class: "cite", href: place(cited), "aria-label": t.source(part, cited.title) }, part)] : h("span", { class: "cite" }, part);
+  }).flat();
 }
 
 function source(cited, page) {
   const hit = page.hits.find((each) => each.document_id === cited.document_id && each.start < cited.end && cited.start < each.end);
   const revised = (hit?.revised_by ?? []).filter((each) => cited.quote.includes(each.own_value));
   return h("li", { value: cited.marker },
-    h("a", { href: place(cited) }, cited.title || cited.document_id),
+    h("a", { href: place(cited), "data-place": `${cited.document_id}, ${cited.start}–${cited.end}` }, cited.title || cited.document_id),
     cited.place && h("span", { class: "soft" }, ` · ${cited.place}`),
     h("blockquote", {}, cited.quote),
     revised.map(revision));

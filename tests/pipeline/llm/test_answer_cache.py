@@ -20,13 +20,13 @@ from sag_pipeline.extract.sections import SectionMarks
 from sag_pipeline.extract.summaries import ExtractedSummary
 from sag_pipeline.extract.titles import DocumentTitle
 from sag_pipeline.extract.triples import ExtractedTriples
-from sag_pipeline.llm.recording import RecordingChat, ReplayChat
-from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
+from sag_retrieval.core.errors import AnswerError, ModelError, SourceError
 from sag_retrieval.models.answer_cache import AnswerCache, Answered, CacheError, call_id
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Prices, Reply, Request
 from sag_retrieval.models.rate_limits import ChatOptions
+from sag_retrieval.models.recording import UNANSWERED, RecordingChat, ReplayChat
 from tests.support.chat_server import Answer, ChatServer, broken, prompt_of, rate_limited, wrong_shape
 
 
@@ -177,6 +177,7 @@ from pydantic import BaseModel
 from sag_retrieval.models.answer_cache import AnswerCache
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.rate_limits import ChatOptions
+from sag_retrieval.models.recording import UNANSWERED, RecordingChat, ReplayChat
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Request
 
@@ -219,25 +220,28 @@ def test_a_replay_gives_the_recorded_answers_and_equal_runs_equal_bytes(tmp_path
             with RecordingChat(chat_of(server), tmp_path / name) as recorder:
                 recorded = list(recorder.ask_all(reversed(requests) if name == "other" else requests))
 
-    replayed = list(ReplayChat(tmp_path / "one").ask_all(reversed(requests)))
+    replayed = list(ReplayChat(str(tmp_path / "one")).ask_all(reversed(requests)))
 
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
     assert [r.value for r in replayed] == [r.value for r in recorded if isinstance(r, Reply)]
 
 
-def test_a_replay_stops_at_what_was_not_recorded(tmp_path: Path):
+def test_a_replay_writes_down_what_was_not_recorded(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("SAG_HOME", str(tmp_path))
     with ChatServer(echo) as server, RecordingChat(chat_of(server), tmp_path / "run.jsonl") as recorder:
         recorder.ask(ask("a"))
 
-    with pytest.raises(ModelUnavailable, match="record the run again"):
-        ReplayChat(tmp_path / "run.jsonl").ask(ask("b"))
+    with pytest.raises(AnswerError, match="record the run again"):
+        ReplayChat(str(tmp_path / "run.jsonl")).ask(ask("b"))
+    (file,) = (tmp_path / UNANSWERED).iterdir()
+    assert file.read_text().split("\n---\n")[1] == "b"
 
 
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path):
     (tmp_path / "run.jsonl").write_text("[]\n")
 
     with pytest.raises(SourceError, match="not a recording"):
-        ReplayChat(tmp_path / "run.jsonl")
+        ReplayChat(str(tmp_path / "run.jsonl"))
 
 
 def test_the_database_is_as_safe_as_sqlite_can_make_it(cache: AnswerCache, tmp_path: Path):

@@ -99,6 +99,7 @@ def splits_and_wrong(found: dict[str, set[str]]) -> tuple[list[str], list[set[st
 def test_a_first_ingest_of_two_scripts_has_one_key_for_one_thing(home: Path, source, monkeypatch: pytest.MonkeyPatch):
     splits, wrong = splits_and_wrong(ingested(home, source, monkeypatch))
 
+    print(f"names split on first ingest: {len(splits)} of {len(PAIRS)}; wrong merges: {len(wrong)}")
     assert len(splits) <= 0.05 * len(PAIRS), splits
     assert not wrong
     assert status_of(load_settings())["known_names_not_taken"] == 0

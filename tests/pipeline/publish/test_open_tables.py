@@ -2,9 +2,12 @@
 
 import itertools
 import json
+import math
 import shutil
+import statistics
 import subprocess
 import sys
+from collections import Counter
 
 import duckdb
 import lancedb
@@ -12,11 +15,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import csr_array
 
+from sag_retrieval import open_release
 from sag_retrieval.clusters.events import event_table
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.clusters.similarity import Fusion, Sharing, key_idf, tying
+from sag_retrieval.clusters.similarity import cosines, weigh_edges
 from sag_retrieval.release.manifest import Manifest
 from sag_retrieval.release.projection import projected
 from sag_retrieval.release.reader import verify_release
@@ -240,25 +243,39 @@ def test_idf_weights_and_neighbours_are_those_of_the_engine(home):
             assert dict(near) == pytest.approx(wanted, abs=1e-6)
 
 
-def test_ties_of_two_events_are_those_of_the_engine(home):
-    options = ClusterOptions()
-    with home.opened() as release, open_tables(release.path) as tables:
+def followed(tables, alpha):
+    """The weight of every pair as docs/algorithm/reports.md §reports.1 says, but for the cosine."""
+    rows = tables.sql("SELECT event_id FROM events").fetchall()
+    carried = {event: set() for (event,) in rows}
+    ties = "value_bool IS NULL AND key_type <> 'title' AND NOT regexp_full_match(coalesce(value_string, ''), ?)"
+    links = f"SELECT event_id, key_id FROM event_keys JOIN keys USING (key_id) WHERE {ties}"
+    for event, key in tables.execute(links, [r"\d{4}(-\d\d)?"]).fetchall():
+        carried[event].add(key)
+    count = Counter(itertools.chain(*carried.values()))
+    idf = {key: math.log(len(rows) / n) for key, n in count.items() if n <= max(10, len(rows) / 2)}
+    pairs = list(itertools.combinations(sorted(carried), 2))
+    shared = [sum(idf.get(key, 0) for key in carried[one] & carried[other]) for one, other in pairs]
+    mean, deviation = statistics.fmean(shared), statistics.pstdev(shared)
+    return {
+        frozenset(pair): (weight, alpha / (1 + math.exp(-(weight - mean) / deviation)))
+        for pair, weight in zip(pairs, shared, strict=True)
+    }
+
+
+@pytest.mark.slow
+def test_ties_of_two_events_are_those_of_the_engine_and_of_the_page(demo_home):
+    options = ClusterOptions(pairs="all", threshold=-1)
+    with open_release(demo_home) as release, open_tables(release.path) as tables:
         events = event_table(release.index)
-        incidence = events.incidence(options.key_types, options.without_key_types)
-        can_tie = tying(events.keys.values, incidence.sum(axis=0), len(events), options)
-        chosen = csr_array(incidence * can_tie)
-        chosen.eliminate_zeros()
-        fusion = Fusion.of(chosen, key_idf(chosen), events.vectors, options.alpha)
-        ((mean, deviation),) = tables.sql("FROM tie_statistics").fetchall()
-        assert (mean, deviation) == pytest.approx((fusion.normal.mean, fusion.normal.deviation), abs=1e-6)
-        assert deviation > 0
-        left, right = np.triu_indices(len(events), 1)
-        left, right = left[::11].astype(np.int32), right[::11].astype(np.int32)
-        shared = Sharing.of(chosen, fusion.idf)(left, right)
-        assert shared.any()
-        fused = fusion.fuse(shared, left, right)
-        cosine = np.einsum("ij,ij->i", events.vectors[left], events.vectors[right])
-        for one, other, *wanted, near in zip(left, right, shared, fused, cosine, strict=True):
-            asked = [events.event_ids[one], events.event_ids[other], float(near)]
-            found = tables.execute("SELECT shared, weight FROM tie(?, ?, ?)", asked).fetchone()
-            assert found == pytest.approx(tuple(wanted), abs=1e-6)
+        assert tables.sql("FROM event_keys JOIN keys USING (key_id) WHERE value_bool IS NOT NULL LIMIT 1").fetchall()
+        wanted, edges = followed(tables, options.alpha), weigh_edges(events, options)
+        assert len(wanted) == len(edges.weight)
+        cosine = cosines(events.vectors, edges.left, edges.right)
+        ids = np.array(events.event_ids)
+        pairs = list(zip(ids[edges.left].tolist(), ids[edges.right].tolist(), edges.weight, cosine, strict=True))
+        for one, other, weight, near in pairs:
+            _, of_keys = wanted[frozenset((one, other))]
+            assert of_keys + (1 - options.alpha) * near == pytest.approx(weight, abs=1e-6)
+        for one, other, weight, near in pairs[::997]:
+            found = tables.execute("SELECT shared, weight FROM tie(?, ?, ?)", [one, other, float(near)]).fetchone()
+            assert found == pytest.approx((wanted[frozenset((one, other))][0], weight), abs=1e-6)

@@ -44,7 +44,15 @@ def tables():
                 "main_key_id": ["k1", "k1", None],
             }
         ),
-        "events": pa.table({"event_id": ["e1", "e2", "e3"], "chunk_id": ["c1", "c1", "c3"]}),
+        "events": pa.table(
+            {
+                "event_id": ["e1", "e2", "e3"],
+                "chunk_id": ["c1", "c1", "c3"],
+                "start": [0, None, 0],
+                "content": ["green tea", "a leaf", "绿茶"],
+            }
+        ),
+        "triples": pa.table({name: pa.array([], pa.string()) for name in ("chunk_id", "head", "relation", "tail")}),
         "keys": pa.table({"key_id": ["k1", "k2", "k3"], "name": ["tea", "", "绿茶"], "idf": [0.4, 1.1, 1.1]}),
         "event_keys": pa.table({"event_id": ["e1", "e2", "e3", "e1"], "key_id": ["k1", "k1", "k3", "k2"]}),
         "chunk_keys": pa.table(

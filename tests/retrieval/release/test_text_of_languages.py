@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -96,3 +98,15 @@ def test_a_part_of_a_compound_counts_less_than_the_word_and_english_has_no_compo
     assert list(terms.numbers("Schleusenbauwerk").values()) == [0.5]
     assert list(terms.numbers("Schleuse").values()) == [1]
     assert english.numbers("shipsanchor") == {}
+
+
+def test_a_chunk_is_found_by_what_its_events_say_in_other_words(tmp_path):
+    documents = np.arange(2, dtype=np.int32)
+    texts = Texts(["", ""], ["She said yes.", "Rain again."], documents, ["a", "b"], ["en", "en"])
+
+    write_text(tmp_path, replace(texts, said=["Clara said that Clara accepted."], said_chunk=documents[:1]))
+    terms, chunks, whole = open_text(tmp_path)
+
+    assert found(terms, chunks, "Clara") == [0]
+    assert [chunks.counts[chunks.rows_of.starts[number]] for number in terms.numbers("Clara said")] == [1, 1]
+    assert found(terms, whole, "Clara") == []

@@ -122,6 +122,7 @@ def make_rows(documents: Sequence[Doc], keys: Sequence[str] | None = None) -> di
             },
         ),
         "key_aliases": table("key_aliases", {"alias": [], "key_id": []}),
+        "triples": table("triples", {name: [] for name in ("chunk_id", "head", "relation", "tail")}),
     }
 
 

@@ -208,7 +208,7 @@ def path_text(graph: KnowledgeGraph, beam: Beam) -> str:
     """
     parts = [graph.entities.texts[beam.entities[0]]]
     for edge, entity in zip(beam.edges, beam.entities[1:], strict=True):
-        relation = graph.relations.texts[graph.relation[edge >> 1]]
+        relation = graph.relation_of(edge)
         arrow = f"<-[{relation}]-" if edge & 1 else f"-[{relation}]->"
         parts += [arrow if relation else "--", graph.entities.texts[entity]]
     return " ".join(parts)

@@ -190,7 +190,7 @@ class _Search:
             grown = expand(self.graph, kept, self.relevance, hop, self.allowed)
             if not len(grown):
                 break
-            kept = self._prune(grown)
+            kept = self._prune(grown, is_first=hop == 1)
             everything += kept
         return everything
 
@@ -212,12 +212,15 @@ class _Search:
         """Paths that the judge may choose: clearly fewer than it is shown, whatever the width."""
         return min(self.options.beam_width, CHOSEN)
 
-    def _prune(self, grown: Grown) -> list[Beam]:
+    def _prune(self, grown: Grown, *, is_first: bool = False) -> list[Beam]:
+        """The kept beams; of the first hop the judge is shown stated relations before names in one statement."""
         width = self.options.beam_width
         if self.judge is not None and len(grown) <= self._most_chosen:
             return grown.take(self.graph, range(len(grown)))
         if self.judge is not None and self.options.pruned == "filled":
             shown = keep_best(self.graph, grown, SHOWN + width)
+            if is_first:
+                shown.sort(key=lambda beam: not self.graph.relation_of(beam.edges[-1]))
             chosen = self._chosen(self.judge, shown[:SHOWN])
             return [*chosen, *shown[SHOWN:]][:width] if chosen else shown[:width]
         if self.judge is not None:

@@ -44,6 +44,23 @@ def test_pruning_is_as_recorded_for_usable_replies_and_for_none(scripted):
     assert enough(len(usable), 38)
 
 
+def test_the_first_question_shows_stated_relations_before_names_in_one_statement(scripted):
+    """Of names in one statement alone, without a relation, every entity has many."""
+    names = ["Acme", *(f"Firm {chr(97 + n)}" for n in range(30))]
+    ends, zeros = np.arange(1, 31, dtype=np.int32), np.zeros(30, np.int32)
+    stated = np.where(ends == 20, 1, 0).astype(np.int32)
+    graph = build_graph(names, ["", "owns"], (zeros, stated, ends), zeros)
+    scores = np.linspace(1, 0.5, 30)
+    grown = Grown((Beam((0,), 0.0),), zeros, np.arange(30) * 2, scores, scores)
+    chat = scripted(graph_prune=[{"paths": [1]}, {"paths": [1]}])
+    options = GraphOptions(beam_width=20, pruned="filled")
+    search = _Search(graph, options, None, PathJudge(chat, "q", "en"), None)
+
+    first, later = search._prune(grown, is_first=True)[0], search._prune(grown)[0]
+
+    assert [graph.entities.texts[beam.last] for beam in (first, later)] == [names[20], names[1]]
+
+
 def grown_beams(beams):
     """Beams of one hop from a common start, as recorded: last entity and score."""
     names = ["start", *dict.fromkeys(entity for entity, _ in beams)]

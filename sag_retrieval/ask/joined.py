@@ -1,0 +1,172 @@
+"""Two steps without a model: a sentence names the row that a question describes, and the row's cell answers."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sag_retrieval.ask.answer import Citation
+from sag_retrieval.ask.cited import Cited
+from sag_retrieval.ask.fast import PartAnswer
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.passages import chunk_at
+from sag_retrieval.ask.question import question_parts
+from sag_retrieval.ask.relations import Column, Relation, TableRow
+from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.ask.session import Session
+from sag_retrieval.ask.table_answer import TableAnswer, plan_of, run_plan, today_of
+from sag_retrieval.ask.table_question import Filter, Reading, nearest_relations, read_question
+from sag_retrieval.language.words import fold, is_cjk
+from sag_retrieval.notebook import snippet
+
+_LEAST: Final = 0.5
+"""Weighted share of the words that describe a row, which the sentence that names it holds."""
+_APART: Final = 0.8
+"""Of the best share: a sentence that names another row as well makes the row a guess."""
+_KINDS: Final = {"date": "date", "number": "number", "duration": "number"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A sentence that names a row, and how much of the description it holds."""
+
+    value: str
+    share: float
+    sentence: Sentence
+    hit: FoundPassage
+
+
+def answer_over_rows(session: Session) -> TableAnswer | None:
+    """The cell of the row that a sentence names: `the manager of the site that closes`; None where none is sure.
+
+    Source:
+        docs/algorithm.md §answers.12
+
+    """
+    context = session.context
+    if context is None or context.select is None or context.weigh is None:
+        return None
+    near = nearest_relations(session.question, context.relations())
+    readings = [asked for each in near if (asked := _asked(session, each))]
+    if not readings:
+        return None
+    hits = session.find(session.question, top_k=2 * session.options.top_k).hits
+    found = [(named.share, -place, reading, named) for place, reading in enumerate(readings)
+             if (named := _named(session, reading, hits))]  # fmt: skip
+    if not found:
+        return None
+    *_, reading, named = max(found, key=lambda each: each[:2])
+    key = reading.relation.first if _key_of(reading) is None else _key_of(reading)
+    assert key is not None
+    known = replace(reading, filters=(*reading.filters, Filter(key.header, "in", named.value)), leftover=frozenset())
+    plan = plan_of(known, today_of(session))
+    answer = run_plan(session, context, plan) if plan else None
+    return None if answer is None else _with_sentence(answer, named)
+
+
+def _asked(session: Session, relation: Relation) -> Reading | None:
+    """A reading that names a column to tell and leaves words over that may describe a row."""
+    reading = read_question(session.question, relation, is_bounded=False)
+    if not reading.leftover or "" in reading.leftover or reading.form not in ("cell", "count"):
+        return None
+    key = _key_of(reading) or relation.first
+    targets = [column for column in reading.mentioned if column != key]
+    if not targets:
+        kind = _KINDS.get(question_parts(session.question)[0].kind)
+        fitting = [column for column in relation.columns if column.kind == kind]
+        targets = fitting if len(fitting) == 1 and key in reading.mentioned else []
+    if not targets or (reading.form == "count" and (reading.counted is None or reading.counted.kind != "number")):
+        return None
+    return replace(reading, form="cell", mentioned=(*dict.fromkeys([key, *targets]),))
+
+
+def _key_of(reading: Reading) -> Column | None:
+    """The column of names that the question mentions and does not ask for: the first of the table, if it is one."""
+    return reading.relation.first if reading.relation.first in reading.mentioned else None
+
+
+def _named(session: Session, reading: Reading, hits: Sequence[FoundPassage]) -> _Named | None:
+    """The sentence that names one row and describes it as the question does; None where others describe another."""
+    assert session.context is not None
+    weights = session.context.weigh(reading.leftover)
+    key = _key_of(reading) or reading.relation.first
+    ranked = sorted(_sentences(key, weights, reading.relation, hits), key=lambda each: -each.share)
+    if not ranked or ranked[0].share < _LEAST:
+        return None
+    others = [each for each in ranked if each.value != ranked[0].value and each.share > _APART * ranked[0].share]
+    return None if others else ranked[0]
+
+
+def _sentences(
+    key: Column, weights: Mapping[str, float], relation: Relation, hits: Sequence[FoundPassage]
+) -> Iterator[_Named]:
+    """Sentences outside of the relation that hold exactly one of the column's names."""
+    total = math.fsum(weights.values()) or 1.0
+    own = {document for document, _ in relation.tables}
+    for place, hit in enumerate(hits):
+        if hit.document_id in own:
+            continue
+        for sentence in quotable_sentences(place, hit.text, hit.title):
+            folded = fold(sentence.text)
+            values = {text for name, text in key.values.items() if len(name) > 1 and _holds(folded, name)}
+            if len(values) == 1:
+                share = math.fsum(weight for term, weight in weights.items() if term in sentence.terms) / total
+                yield _Named(values.pop(), share, sentence, hit)
+
+
+def _holds(folded: str, name: str) -> bool:
+    if is_cjk(name):
+        return name in folded
+    at = folded.find(name)
+    around = f" {folded} "[at : at + len(name) + 2]
+    return at >= 0 and not around[0].isalnum() and not around[-1].isalnum()
+
+
+def _with_sentence(answer: TableAnswer, named: _Named) -> TableAnswer:
+    """The answer with the sentence that names its row, cited behind it."""
+    number, start = len(answer.cited.citations) + 1, named.hit.start + named.sentence.start
+    place = (named.hit.document_id, named.hit.title, start, named.hit.start + named.sentence.end)
+    citation = Citation(
+        number, chunk_at(named.hit, start), *place, named.sentence.text, getattr(named.hit, "place", "")
+    )
+    joint = "" if is_cjk(named.sentence.text) else " "
+    text = f"{answer.cited.text}{joint or ''}{'。' if not joint else ''}{snippet(named.sentence.text)}{joint}[{number}]"
+    cited = Cited(text, (*answer.cited.citations, citation), ())
+    return replace(answer, cited=cited)
+
+
+def is_of_another_row(session: Session, answer: PartAnswer) -> bool:
+    """Whether the best sentence is a row of a table that the question does not ask for, though it names its columns.
+
+    `Who is the manager of Gull Quay?` is not answered by the row of another site, nor `how many` by one row, nor what
+    several rows fit by one of them.
+    """
+    context = session.context
+    if context is None or not answer.sentences:
+        return False
+    best, hit = answer.sentences[0], answer.hits[answer.sentences[0].place]
+    start, end = hit.start + best.start, hit.start + best.end
+    for relation in context.relations():
+        if any(document == hit.document_id for document, _ in relation.tables):
+            rows = (row for row in relation.rows if row.document_id == hit.document_id and row.start < end)
+            row = next((row for row in rows if start < row.end), None)
+            if row is not None:
+                return _is_strange(read_question(answer.part.text, relation), row)
+    return False
+
+
+def _is_strange(reading: Reading, row: TableRow) -> bool:
+    texts = [each for each in reading.filters if isinstance(each.value, str) and each.comparison == "in"]
+    is_named = any(_fits(row, each) for each in texts)
+    if reading.form not in ("cell", "list") and not (is_named and reading.counted in reading.mentioned):
+        return True
+    fitting = [each for each in reading.relation.rows if all(_fits(each, one) for one in texts)]
+    if reading.form == "cell" and is_named and len(fitting) > 1 and reading.mentioned:
+        return True
+    return bool(reading.mentioned and reading.leftover) and not is_named
+
+
+def _fits(row: TableRow, condition: Filter) -> bool:
+    """Whether a row has the text or the day that a condition wants."""
+    cell, wanted = row.cells.get(condition.column), str(condition.value)
+    return cell is not None and (fold(cell.text) == fold(wanted) or (cell.date or "").startswith(wanted))

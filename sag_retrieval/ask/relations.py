@@ -1,0 +1,206 @@
+"""The tables of documents as relations: those with the same columns are one, whose rows a question may filter."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_retrieval.language.asked import asked_words
+from sag_retrieval.language.words import fold, tokens
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.statements.header_classes import HeaderClass, header_class
+
+ColumnKind = Literal["number", "date", "text"]
+_LEAST_SHARE: Final = 0.6
+"""Of the cells of a column, that are numbers or dates: a few may say `open` or `n/a`."""
+_MOST_CELLS: Final = 500_000
+"""Cells of a release beyond which its tables are not read for questions: they would take seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellValue:
+    """What a cell says, and the number with its unit or the day that it is."""
+
+    text: str
+    number: float | None
+    unit: str | None
+    date: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row: the characters `start` to before `end` of its document, and its filled cells by column."""
+
+    document_id: str
+    table_index: int
+    row_index: int
+    start: int
+    end: int
+    cells: dict[str, CellValue]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a relation: its name, what its cells are, and what its name names."""
+
+    header: str
+    kind: ColumnKind
+    cells: tuple[CellValue, ...]
+
+    @property
+    def of_class(self) -> HeaderClass | None:
+        """What the header names: an owner, a deadline, an amount, …."""
+        return header_class(self.header)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether several rows have the same value, as those of one supplier."""
+        return len(self.values) < len(self.cells)
+
+    @cached_property
+    def values(self) -> Mapping[str, str]:
+        """Each different text, by its folded form."""
+        return {fold(cell.text): cell.text for cell in self.cells}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The rows of all tables with the same columns; a table that stands twice counts once."""
+
+    tables: tuple[tuple[str, int], ...]
+    titles: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+    headers: tuple[str, ...]
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Its columns, in order."""
+        return tuple(_column(header, [row.cells[header] for row in self.rows if header in row.cells])
+                     for header in self.headers)  # fmt: skip
+
+    @cached_property
+    def totals(self) -> tuple[str, ...]:
+        """What the first column says of rows that add up the others."""
+        words = {fold(word) for word in asked_words("totals")}
+        return tuple(text for folded, text in self.first.values.items() if folded.strip(" :：") in words)
+
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """The terms of the titles, headings and file names above its rows."""
+        return frozenset(term for title in self.titles for term in tokens(title))
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The terms of its columns and titles, and the classes that its columns are of."""
+        classes = {column.of_class for column in self.columns}
+        return self.subjects.union(*(tokens(header) for header in self.headers), filter(None, classes))
+
+    @property
+    def first(self) -> Column:
+        """The column that names its rows."""
+        return self.columns[0]
+
+    @property
+    def has_conflict(self) -> bool:
+        """Whether two tables have rows of one name that say different things, as versions of one list do."""
+        if len(self.tables) == 1:
+            return False
+        known: dict[str, tuple[tuple[str, int], dict[str, str]]] = {}
+        for row in self.rows:
+            if self.headers[0] not in row.cells:
+                continue
+            said = {name: cell.text for name, cell in row.cells.items()}
+            table, other = known.setdefault(fold(said[self.headers[0]]), ((row.document_id, row.table_index), said))
+            if table != (row.document_id, row.table_index) and other != said and not self.first.is_repeated:
+                return True
+        return False
+
+
+def _column(header: str, cells: Sequence[CellValue]) -> Column:
+    least = max(1.0, _LEAST_SHARE * len(cells))
+    kind: ColumnKind = "text"
+    if sum(cell.date is not None for cell in cells) >= least:
+        kind = "date"
+    elif sum(cell.number is not None for cell in cells) >= least:
+        kind = "number"
+    return Column(header, kind, tuple(cells))
+
+
+def read_relations(index: Index) -> tuple[Relation, ...]:
+    """The relations of a release, those of most rows first; none of a release with more than half a million cells."""
+    cells = index.rows["tables"]
+    if not 0 < cells.num_rows <= _MOST_CELLS:
+        return ()
+    cells = cells.filter(pc.not_equal(cells["header"], ""))
+    tables = _tables(cells)
+    titles = _titles(index, {document for document, _ in tables})
+    by_headers: dict[tuple[str, ...], list[tuple[str, int]]] = {}
+    for place, rows in tables.items():
+        headers = tuple(dict.fromkeys(header for row in rows for header in row.cells))
+        if len({header.casefold() for header in headers}) == len(headers) > 1:
+            by_headers.setdefault(tuple(sorted(headers)), []).append(place)
+    made = [_relation(places, tables, titles) for places in by_headers.values()]
+    return tuple(sorted(made, key=lambda each: (-len(each.rows), each.tables)))
+
+
+def _tables(cells: pa.Table) -> dict[tuple[str, int], list[TableRow]]:
+    """The rows of each table."""
+    found: dict[tuple[str, int], dict[int, TableRow]] = {}
+    for cell in cells.to_pylist():
+        rows = found.setdefault((cell["document_id"], cell["table_index"]), {})
+        row = rows.get(cell["row_index"])
+        if row is None:
+            place = (cell["document_id"], cell["table_index"], cell["row_index"], cell["start"], cell["end"])
+            row = rows[cell["row_index"]] = TableRow(*place, {})
+        value = CellValue(cell["text"], cell["number"], cell["unit"], cell["date"])
+        row.cells.setdefault(cell["header"], value)
+    return {place: list(rows.values()) for place, rows in found.items()}
+
+
+def _relation(
+    places: Iterable[tuple[str, int]],
+    tables: Mapping[tuple[str, int], Sequence[TableRow]],
+    titles: Mapping[str, "_Headings"],
+) -> Relation:
+    """The tables at some places as one, each that repeats another left out."""
+    kept: dict[tuple[tuple[tuple[str, str], ...], ...], tuple[str, int]] = {}
+    for place in places:
+        said = tuple(tuple((name, cell.text) for name, cell in row.cells.items()) for row in tables[place])
+        kept.setdefault(said, place)
+    chosen = tuple(kept.values())
+    rows = tuple(row for place in chosen for row in tables[place])
+    above = dict.fromkeys(title for place in chosen for title in titles[place[0]].above(tables[place][0].start))
+    order = {name: -n for n, name in enumerate(reversed(list(tables[chosen[0]][0].cells)))}
+    headers = dict.fromkeys(sorted((name for row in rows for name in row.cells), key=lambda name: order.get(name, 1)))
+    return Relation(chosen, tuple(above), rows, tuple(headers))
+
+
+@dataclass(frozen=True)
+class _Headings:
+    """What stands above the tables of a document: its title, the name of its file, and headings by where they hold."""
+
+    names: tuple[str, ...]
+    starts: Sequence[int]
+    headings: Sequence[str]
+
+    def above(self, start: int) -> tuple[str, ...]:
+        """The names and the heading of the passage in which a table starts."""
+        at = int(np.searchsorted(self.starts, start, side="right")) - 1
+        return (*self.names, self.headings[at] or "") if at >= 0 else self.names
+
+
+def _titles(index: Index, documents: set[str]) -> dict[str, _Headings]:
+    rows = index.rows["documents"].select(["document_id", "title"]).to_pylist()
+    chunks, found = index.rows["chunks"].select(["start", "heading"]), {}
+    for number, row in enumerate(rows):
+        if row["document_id"] in documents:
+            first, last = index.arrays.document_chunks[number : number + 2].tolist()
+            own: dict[str, Any] = chunks.slice(first, last - first).to_pydict()
+            name = PurePosixPath(row["document_id"]).stem
+            found[row["document_id"]] = _Headings((row["title"], name), own["start"], own["heading"])
+    return found

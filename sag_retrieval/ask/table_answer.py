@@ -1,0 +1,444 @@
+"""Answer from the tables of documents: count, add up, average, compare and list rows by SQL, each row a citation."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from sag_retrieval.ask.answer import Citation
+from sag_retrieval.ask.cited import Cited
+from sag_retrieval.ask.passages import JoinedPassage, document_row
+from sag_retrieval.ask.relations import Column, Relation
+from sag_retrieval.ask.release_context import ReleaseContext
+from sag_retrieval.ask.session import Session
+from sag_retrieval.ask.table_question import (
+    FORMS,
+    Filter,
+    Form,
+    Reading,
+    form_of,
+    is_comparison,
+    nearest_relations,
+    read_question,
+)
+from sag_retrieval.core.errors import FilterError
+from sag_retrieval.language.spans import first_day, last_day
+from sag_retrieval.language.words import is_cjk
+from sag_retrieval.notebook import key_text, readable
+from sag_retrieval.release.sandbox import LONGEST
+from sag_retrieval.search.lookup import chunk_by_id
+
+MOST_CITED: Final = 20
+"""Rows that are shown; of more it is said how many."""
+_MOST_TABLES: Final = 40
+_PLACES: Final = ("document_id", "table_index", "row_index", "start", "end")
+_SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_MADE: Final = {"sum": "sum", "average": "avg"}
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What is asked of a relation as SQL has it, and which columns the answer shows."""
+
+    reading: Reading
+    form: Form
+    value: Column | None
+    """The column that is added up, averaged, compared or ordered."""
+    by: Column | None
+    """The column whose values are compared, or counted once each."""
+    shown: tuple[Column, ...]
+    today: str
+    is_most: bool = True
+
+    @property
+    def relation(self) -> Relation:
+        """The tables asked."""
+        return self.reading.relation
+
+
+@dataclass(frozen=True, slots=True)
+class TableAnswer:
+    """A cited text, the SQL that made it with its rows, what it could not tell, and the passages of its rows."""
+
+    cited: Cited
+    sql: str
+    rows: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...]
+    hits: tuple[JoinedPassage, ...]
+
+
+def answer_from_tables(session: Session, *, forms: Collection[Form] = FORMS) -> TableAnswer | None:
+    """The answer of the one relation that explains every word of the question; None where none does.
+
+    Args:
+        session: The question.
+        forms: Forms that a question may have.
+
+    Source:
+        docs/algorithm.md §answers.11
+
+    """
+    context = session.context
+    if context is None or context.select is None:
+        return None
+    if "cell" not in forms and form_of(session.question) is None and not is_comparison(session.question):
+        return None
+    near = nearest_relations(session.question, context.relations())
+    readings = [read_question(session.question, each) for each in near]
+    plan = chosen_plan([each for each in readings if each.form in forms], session)
+    return None if plan is None else run_plan(session, context, plan)
+
+
+def chosen_plan(readings: Sequence[Reading], session: Session) -> TablePlan | None:
+    """The plan of the reading that explains most, of several the one in the language of the question.
+
+    None where two explain as much, or none everything.
+    """
+    plans = [plan for each in readings if not each.leftover and (plan := plan_of(each, today_of(session)))]
+    is_own = [is_cjk("".join(plan.relation.headers)) == session.language.startswith("zh") for plan in plans]
+    first = [plan.relation.first in plan.reading.mentioned for plan in plans]
+    explained = [plan.reading.explained for plan in plans]
+    ranked = sorted(zip(explained, is_own, first, range(len(plans)), strict=True), reverse=True)
+    if not ranked or (len(ranked) > 1 and ranked[0][:-1] == ranked[1][:-1]):
+        return None
+    best = plans[ranked[0][-1]]
+    return None if best.relation.has_conflict else best
+
+
+def today_of(session: Session) -> str:
+    """The day from which what is next counts."""
+    return session.options.today or datetime.now(UTC).date().isoformat()
+
+
+def plan_of(reading: Reading, today: str) -> TablePlan | None:
+    """How a reading is answered; None where its form does not apply: no subject, no column of numbers, two of them."""
+    if not reading.mentioned and reading.explained == len(reading.filters):
+        return None
+    fixed = {each.column for each in reading.filters if not reading.compared}
+    free = [column for column in reading.mentioned if column.header not in fixed]
+    return _PLANS[reading.form](reading, today, free)
+
+
+def _listed(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+    first = reading.relation.first
+    by = free[0] if len(free) == 1 and free[0] != first and free[0].is_repeated else None
+    shown = tuple(column for column in free if column != first)
+    return None if reading.form == "cell" and not free else TablePlan(reading, reading.form, None, by, shown, today)
+
+
+def _made(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+    value = _number(reading, free)
+    return None if value is None else TablePlan(reading, reading.form, value, None, (value,), today)
+
+
+def _next(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+    value = _dated(reading, free)
+    shown = tuple(column for column in free if column.kind == "text")
+    return None if value is None else TablePlan(reading, "next", value, None, (value, *shown), today)
+
+
+def _count(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+    counted = reading.counted
+    if counted is not None and counted.kind == "number":
+        return TablePlan(reading, "sum", counted, None, (counted,), today)
+    is_distinct = counted is not None and counted != reading.relation.first and counted.is_repeated
+    by = counted if is_distinct and counted in free else None
+    return TablePlan(reading, "count", None, by, (), today)
+
+
+def _number(reading: Reading, free: Sequence[Column]) -> Column | None:
+    """The column of numbers that is meant: named, of amounts, or the only one."""
+    numbers = [column for column in reading.relation.columns if column.kind == "number"]
+    named = [column for column in free if column.kind == "number"]
+    amounts = [column for column in numbers if column.of_class == "amount"]
+    if named:
+        return named[0] if len(named) == 1 else None
+    return numbers[0] if len(numbers) == 1 else amounts[0] if len(amounts) == 1 else None
+
+
+def _dated(reading: Reading, free: Sequence[Column]) -> Column | None:
+    every = [column for column in reading.relation.columns if column.kind == "date"]
+    named = [column for column in free if column.kind == "date"]
+    due = [column for column in every if column.of_class == "deadline"]
+    return next((only[0] for only in (named, due, every) if len(only) == 1), None)
+
+
+def _superlative(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+    relation = reading.relation
+    value = _dated(reading, free) if reading.is_dated else _number(reading, free)
+    texts = [column for column in free if column.kind == "text"]
+    compared = next((each.column for each in reading.filters if reading.compared), "")
+    entity = next((column for column in (*relation.columns,) if column.header == compared), (*texts, relation.first)[0])
+    is_grouped = entity != relation.first and (reading.is_grouped or bool(compared)) and entity.is_repeated
+    if not is_grouped:
+        entity = next((column for column in texts if column != relation.first), relation.first)
+    counts_rows = is_grouped and relation.first in free and not any(column.kind == "number" for column in free)
+    if value is None and not counts_rows:
+        return None
+    shown = () if entity == relation.first or is_grouped else (entity,)
+    shown = (*shown, *([] if counts_rows or value is None else [value]))
+    by = entity if is_grouped else None
+    plan = TablePlan(reading, reading.form, None if counts_rows else value, by, shown, today)
+    return replace(plan, is_most=reading.form == "most")
+
+
+_PLANS: Final[Mapping[Form, Callable[[Reading, str, Sequence[Column]], TablePlan | None]]] = {
+    "count": _count, "sum": _made, "average": _made, "most": _superlative, "least": _superlative, "next": _next,
+    "list": _listed, "cell": _listed,
+}  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _name(header: str) -> str:
+    """A column of the SQL as it is called there: as in the table, but for the names that places have."""
+    taken = header.casefold() in {*_PLACES, "answer", "unit"}
+    return '"' + header.replace('"', '""') + ("_" if taken else "") + '"'
+
+
+def sql_of(plan: TablePlan) -> str:
+    """The SELECT that answers a plan: a line for each row that counts, with the answer in front."""
+    relation = plan.relation
+    used = {each.column for each in plan.reading.filters} | {column.header for column in plan.shown}
+    used |= {relation.first.header} | {column.header for column in (plan.value, plan.by) if column}
+    columns = [column for column in relation.columns if column.header in used]
+    cells = [f"max(CASE WHEN header = {_quoted(c.header)} THEN {_kept(c, plan)} END) AS {_name(c.header)}"
+             for c in columns]  # fmt: skip
+    if plan.value is not None and plan.value.kind == "number":
+        cells.append(f"max(CASE WHEN header = {_quoted(plan.value.header)} THEN unit END) AS unit")
+    tables = " OR ".join(f"(document_id = {_quoted(document)} AND table_index = {number})"
+                         for document, number in relation.tables)  # fmt: skip
+    given = ",\n    ".join(['document_id, table_index, row_index, min(start) AS start, max("end") AS "end"', *cells])
+    inner = f"SELECT {given}\n  FROM tables WHERE {tables}\n  GROUP BY document_id, table_index, row_index"  # noqa: S608  quoted
+    answer, where, order = _parts(plan)
+    listed = ", ".join([*(_name(c.header) for c in columns), *(["unit"] if "unit" in cells[-1][-5:] else []),
+                        'document_id, table_index, row_index, start, "end"'])  # fmt: skip
+    conditions = f"\nWHERE {' AND '.join(where)}" if where else ""
+    return f"WITH given AS (\n  {inner})\nSELECT {answer}{listed}\nFROM given{conditions}{order}"
+
+
+def _kept(column: Column, plan: TablePlan) -> str:
+    """What of a cell is compared: its number or day where it is ordered or bounded, else its text."""
+    is_bounded = any(each.column == column.header and not _is_text(each) for each in plan.reading.filters)
+    is_value = plan.value is not None and column.header == plan.value.header
+    return {"number": "number", "date": "date"}.get(column.kind, "text") if is_bounded or is_value else "text"
+
+
+def _is_text(condition: Filter) -> bool:
+    return condition.comparison == "in" and isinstance(condition.value, str) and not _is_day(condition.value)
+
+
+def _is_day(value: str) -> bool:
+    return value[:4].isdigit() and value.replace("-", "").isdigit()
+
+
+def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
+    """The answer's column, the conditions, and the order of a plan's SELECT."""
+    where = _conditions(plan)
+    place = "document_id, table_index, row_index"
+    value = _name(plan.value.header) if plan.value else ""
+    by = _name(plan.by.header) if plan.by else ""
+    if plan.form == "count":
+        return f"count({f'DISTINCT {by}' if by else '*'}) OVER () AS answer, ", where, f"\nORDER BY {place}"
+    if plan.form in _MADE:
+        made = f"{_MADE[plan.form]}({value}) OVER (PARTITION BY unit) AS answer, "
+        return made, where, f"\nORDER BY unit, {place}"
+    down = "DESC" if plan.is_most else "ASC"
+    if by and plan.form in ("most", "least"):
+        made = f"sum({value})" if value else "count(*)"
+        return (
+            f"{made} OVER (PARTITION BY {by}) AS answer, ",
+            where,
+            f"\nORDER BY answer {down} NULLS LAST, {by}, {place}",
+        )
+    if plan.form in ("most", "least", "next"):
+        down = "ASC" if plan.form == "next" else down
+        where = [*where, f"{value} IS NOT NULL"]
+        if plan.reading.compared:
+            return f"{value} AS answer, ", where, f"\nORDER BY {value} {down}, {place}"
+        last = f"\nQUALIFY rank() OVER (ORDER BY {value} {down}) = 1\nORDER BY {place}"
+        return f"{value} AS answer, ", where, last
+    return "", where, f"\nORDER BY {place}"
+
+
+def _conditions(plan: TablePlan) -> list[str]:
+    found: list[str] = []
+    texts: dict[tuple[str, bool], list[str]] = {}
+    for each in plan.reading.filters:
+        if _is_text(each):
+            texts.setdefault((each.column, each.is_negated), []).append(_quoted(str(each.value)))
+        elif isinstance(each.value, str):
+            found += _days(_name(each.column), each)
+        else:
+            found.append(f"{_name(each.column)} {_SIGNS.get(each.comparison, '=')} {each.value:.15g}")
+    if plan.relation.totals:
+        texts[plan.relation.first.header, True] = [*map(_quoted, plan.relation.totals)]
+    for (column, is_negated), values in texts.items():
+        found.append(f"{_name(column)} {'NOT ' if is_negated else ''}IN ({', '.join(values)})")
+    if plan.form == "next" and plan.value is not None:
+        found.append(f"{_name(plan.value.header)} >= {_quoted(plan.today)}")
+    return found
+
+
+def _days(name: str, each: Filter) -> list[str]:
+    first, last = (_quoted(day(str(each.value))) for day in (first_day, last_day))
+    if each.comparison == "in":
+        return [f"{name} BETWEEN {_quoted(str(each.value))} AND {last}"]
+    return [f"{name} {_SIGNS[each.comparison]} {last if each.comparison in ('gt', 'lte') else first}"]
+
+
+def run_plan(session: Session, context: ReleaseContext, plan: TablePlan) -> TableAnswer | None:
+    """The answer that the SQL of a plan gives; None where it finds no row, or the table is not one of a kind."""
+    sql = sql_of(plan)
+    if len(sql) > LONGEST or len(plan.relation.tables) > _MOST_TABLES or context.select is None:
+        return None
+    try:
+        rows = context.select(sql).to_pylist()
+    except FilterError as error:
+        session.note(f"the tables were not asked: {error}")
+        return None
+    value = _name(plan.value.header).strip('"') if plan.value else ""
+    counted = [row for row in rows if not value or row[value] is not None]
+    if not counted or (plan.form in ("most", "least") and len({row.get("unit") for row in counted}) > 1):
+        return None
+    if plan.by and plan.form in ("most", "least") and not plan.reading.compared:
+        counted = [row for row in counted if row["answer"] == counted[0]["answer"]]
+    return written(session, context, plan, sql, rows, counted)
+
+
+def written(
+    session: Session,
+    context: ReleaseContext,
+    plan: TablePlan,
+    sql: str,
+    rows: Sequence[Mapping[str, Any]],
+    counted: Sequence[Mapping[str, Any]],
+) -> TableAnswer:
+    """The text of an answer: what was found, the rows with their citations, of which table, and what is missing."""
+    is_chinese = session.language.startswith("zh")
+    sources = RowSources(context)
+    shown = [_row_text(plan, row, is_chinese) + sources.marker(row, is_chinese) for row in counted[:MOST_CITED]]
+    comma, colon, stop = ("；", "：", "。") if is_chinese else ("; ", ": ", ".")
+    more = len(counted) - len(shown)
+    if more:
+        shown.append(f"另有{more}行" if is_chinese else f"and {more} more")
+    lead = _lead(plan, counted, is_chinese)
+    missing = _missing(plan, rows, counted, is_chinese)
+    text = f"{f'{lead}{colon}' if lead else ''}{comma.join(shown)}{_of(plan, is_chinese)}"
+    text += "".join(f"{'' if is_chinese else ' '}{each}{stop}" for each in missing)
+    kept = tuple(dict(row) for row in counted)
+    cited = Cited(text, tuple(sources.citations), tuple(range(len(sources.citations))))
+    return TableAnswer(cited, sql, kept, tuple(missing), tuple(sources.passages.values()))
+
+
+def _lead(plan: TablePlan, counted: Sequence[Mapping[str, Any]], is_chinese: bool) -> str:  # noqa: FBT001  of the text
+    """The value asked for; empty for a list, whose rows are the answer."""
+    if plan.form in ("list", "cell"):
+        return ""
+    if plan.form == "count":
+        return readable(counted[0]["answer"])
+    colon = "：" if is_chinese else ": "
+    if plan.form in _MADE:
+        values = {row["unit"]: row["answer"] for row in counted}
+        return ("、" if is_chinese else " + ").join(_amount(value, unit) for unit, value in values.items())
+    if plan.by is None:
+        return ""
+    groups = {_said(row, plan.by): _amount(row["answer"], row.get("unit")) for row in counted}
+    return ("；" if is_chinese else "; ").join(f"{name}{colon}{value}" for name, value in groups.items())
+
+
+def _amount(value: float, unit: str | None) -> str:
+    return key_text(round(value, 2), unit)
+
+
+def _said(row: Mapping[str, Any], column: Column | None) -> str:
+    """What a cell of a row says, as it is written in the table."""
+    if column is None:
+        return ""
+    value = row.get(_name(column.header).strip('"'))
+    if isinstance(value, float):
+        return _amount(value, row.get("unit"))
+    if value is not None and column.kind == "date":
+        return next((cell.text for cell in column.cells if cell.date == value), str(value))
+    return "" if value is None else str(value)
+
+
+def _row_text(plan: TablePlan, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
+    """A row as the answer shows it: its name, then what was asked of it."""
+    first = _said(row, plan.relation.first)
+    if plan.by is not None and plan.form in ("list", "count"):
+        return f"{_said(row, plan.by)}{f'（{first}）' if is_chinese else f' ({first})'}"
+    shown = [column for column in plan.shown if column.header != plan.relation.first.header]
+    told = [_said(row, column) for column in shown]
+    colon, comma = ("：", "，") if is_chinese else (": ", ", ")
+    if plan.form == "next" and plan.value is not None:
+        return f"{_said(row, plan.value)}{colon}{comma.join([first, *told[1:]])}"
+    if plan.form in ("list", "cell") and len(told) > 1:
+        told = [f"{column.header}{colon}{said}" for column, said in zip(shown, told, strict=True)]
+    said = comma.join(filter(None, told))
+    return f"{first}{'：' if is_chinese else ' – '}{said}" if said else first
+
+
+def _of(plan: TablePlan, is_chinese: bool) -> str:  # noqa: FBT001  of the text
+    """Which table was asked, and which of its rows."""
+    title = plan.relation.tables[0][0]
+    signs = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "in": "="}
+    told = [f"{each.column} {'≠' if each.is_negated else signs[each.comparison]} "
+            f"{readable(each.value)}" for each in plan.reading.filters]  # fmt: skip
+    if plan.form == "next" and plan.value is not None:
+        told.append(f"{plan.value.header} ≥ {plan.today}")
+    if is_chinese:
+        return f"（“{title}”{'：' if told else ''}{'，'.join(told)}）"
+    return f" (“{title}”{': ' if told else ''}{', '.join(told)})"
+
+
+def _missing(
+    plan: TablePlan,
+    rows: Sequence[Mapping[str, Any]],
+    counted: Sequence[Mapping[str, Any]],
+    is_chinese: bool,  # noqa: FBT001
+) -> list[str]:
+    """What the answer could not tell: rows without a value, units that differ."""
+    found: list[str] = []
+    if plan.form in _MADE:
+        empty = sum(row[_name(plan.value.header).strip('"')] is None for row in rows) if plan.value else 0
+        if empty:
+            found.append(
+                f"{empty}行没有数值" if is_chinese else f"{empty} {'row has' if empty == 1 else 'rows have'} no value"
+            )
+        if len({row["unit"] for row in counted}) > 1:
+            found.append("单位不同，分别计算" if is_chinese else "Units differ; each has its own value")
+    return found
+
+
+class RowSources:
+    """Citations of rows of tables, numbered as they are first cited, and the passages that hold them."""
+
+    def __init__(self, context: ReleaseContext) -> None:
+        """Cite rows of a release."""
+        self._index = context.index
+        self.citations: list[Citation] = []
+        self.passages: dict[str, JoinedPassage] = {}
+
+    def marker(self, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
+        """The marker of a row, which is cited from its first to its last cell."""
+        document, start, end = row["document_id"], row["start"], row["end"]
+        found = self._passage(document, start)
+        quote = found.text[start - found.start : end - found.start]
+        number = len(self.citations) + 1
+        named = (found.chunk_id, document, found.title)
+        self.citations.append(Citation(number, *named, start, end, quote, found.place))
+        return f"{'' if is_chinese else ' '}[{number}]"
+
+    def _passage(self, document_id: str, start: int) -> JoinedPassage:
+        document = document_row(self._index, document_id)
+        first, last = self._index.arrays.document_chunks[document : document + 2].tolist()
+        chunks = self._index.rows["chunks"].select(["chunk_id", "start"]).slice(first, last - first).to_pylist()
+        chunk_id = max((each for each in chunks if each["start"] <= start), key=lambda each: each["start"])["chunk_id"]
+        if chunk_id not in self.passages:
+            found, score = chunk_by_id(self._index, chunk_id), 1 / (1 + len(self.passages))
+            named = (found.chunk_id, found.document_id, found.title, found.text, score, found.start, found.end)
+            self.passages[chunk_id] = JoinedPassage(*named, ((found.start, chunk_id),), place=found.place)
+        return self.passages[chunk_id]

@@ -1,0 +1,490 @@
+"""What a question asks of a relation: its form, which rows, which columns; and the words that nothing explains."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, Literal, NamedTuple
+
+from sag_retrieval.ask.question import question_terms
+from sag_retrieval.ask.relations import Column, Relation
+from sag_retrieval.language.amounts import read_amount
+from sag_retrieval.language.asked import asked_words, asking
+from sag_retrieval.language.dates import DATE, dates
+from sag_retrieval.language.units import is_currency, is_known_unit
+from sag_retrieval.language.words import fold, is_cjk, language_of, stem, tokens, words
+from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in
+
+Form = Literal["average", "sum", "most", "least", "next", "count", "list", "cell"]
+FORMS: Final[tuple[Form, ...]] = ("average", "next", "most", "least", "count", "sum", "list")
+"""Those that words ask for; of several, the first wins."""
+Comparison = Literal["gt", "gte", "lt", "lte", "in"]
+_BEFORE: Final[tuple[Comparison, ...]] = ("gte", "lte", "gt", "lt", "in")
+_BEHIND: Final[tuple[Comparison, ...]] = ("gte", "lte", "gt", "lt")
+_LONGEST_NUMBER: Final = 28
+_NEAR: Final = 24
+"""Characters before a value in which its comparison stands."""
+_ENDINGS: Final = frozenset({"er", "r", "or", "ed", "d", "ing", "ment", "ion", "ee", "s", "y", "e", "al", "ance", "n"})
+"""Endings by which a verb and a noun of one stem differ: `bid`, `bidder`."""
+_LEAST_STEM: Final = 3
+_MOST: Final = 12
+"""Relations that a question is read for."""
+
+
+class Filter(NamedTuple):
+    """A condition on a column: a text, a number or a date that its cells have, or are above or below."""
+
+    column: str
+    comparison: Comparison
+    value: str | float
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A question as it asks a relation."""
+
+    relation: Relation
+    form: Form
+    filters: tuple[Filter, ...]
+    mentioned: tuple[Column, ...]
+    """Columns that the question names, in its order."""
+    counted: Column | None
+    """The column that `how many` or a superlative counts, if it names one."""
+    leftover: frozenset[str]
+    """Terms that neither the form, a filter, a column nor a title explains."""
+    explained: int
+    """Terms that they do."""
+    is_grouped: bool = False
+    is_dated: bool = False
+    """Whether a superlative is about days: the latest, the earliest."""
+    compared: tuple[str, ...] = ()
+    """Values of one column that are compared."""
+
+
+@dataclass(slots=True)
+class _Marks:
+    """A folded question, and which of its characters are explained."""
+
+    text: str
+    language: str
+    written: str
+    """As it was written, in as many characters."""
+    used: bytearray = field(init=False)
+    tokens: list[tuple[int, int, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.used = bytearray(len(self.text))
+        self.tokens, place = [], 0
+        for word in words(self.text):
+            if not is_cjk(word) and (start := self.text.find(word, place)) >= 0:
+                place = start + len(word)
+                self.tokens.append((start, place, stem(word)))
+
+    def mark(self, start: int, end: int) -> None:
+        self.used[start:end] = b"\x01" * (end - start)
+
+    def is_free(self, start: int, end: int) -> bool:
+        return not any(self.used[start:end])
+
+    def rest(self) -> str:
+        return "".join(" " if used else each for each, used in zip(self.text, self.used, strict=True))
+
+
+def form_of(question: str) -> Form | None:
+    """The form that a question has by its words.
+
+    Examples:
+        >>> [form_of(text) for text in ("How many orders are late?", "哪家供应商的金额最多？", "Who made it?")]
+        ['count', 'most', None]
+
+    """
+    return next((form for form in FORMS if asking(form, "forms").search(question)), None)
+
+
+def nearest_relations(question: str, relations: Sequence[Relation]) -> list[Relation]:
+    """The relations whose columns and titles share most terms with a question, at most a dozen; none that shares none.
+
+    A question may mean a column in other words: `how much` of amounts, `who` of owners.
+    """
+    folded = fold(question)
+    meant = {kind for kind in CLASSES if any(word in folded for word in asked_words(kind, "meant"))}
+    wanted = {*tokens(question), *classes_in(question), *meant}
+    shared = [(len(wanted & each.terms), each) for each in relations]
+    return [each for count, each in sorted(shared, key=lambda pair: -pair[0])[:_MOST] if count]
+
+
+def is_comparison(question: str) -> bool:
+    """Whether a question compares: `larger than`, `compare`, 比."""
+    return bool(asking("comparison", "kinds").search(question) or asking("compare", "forms").search(question))
+
+
+def read_question(question: str, relation: Relation, *, is_bounded: bool = True) -> Reading:
+    """What a question asks of a relation, whatever remains unexplained.
+
+    Args:
+        question: The question.
+        relation: The tables asked.
+        is_bounded: Whether dates and numbers are conditions; else they are left over.
+
+    """
+    folded = fold(question)
+    marks = _Marks(folded, language_of(question), question if len(question) == len(folded) else folded)
+    filters = [*_values(marks, relation)]
+    bounds = _bounds(marks) if is_bounded else []
+    mentions = _mentions(marks, relation)
+    filters += _flags(marks, relation, mentions)
+    bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions])
+    filters += bound
+    form: Form = next((each for each in FORMS if _is_asked(marks, each)), "cell")
+    twice = _compared(filters) if is_comparison(question) else ()
+    _explain(marks, ("how", "forms"), *((("comparison", "kinds"), ("compare", "forms")) if twice else ()))
+    mentions += _meant(marks, relation, [column for _, column in mentions])
+    columns = tuple(dict.fromkeys(column for _, column in sorted(mentions, key=lambda each: each[0])))
+    counted, is_known = _counted(marks, relation)
+    leftover, explained = _leftover(marks, relation)
+    is_negated = asking("negated", "conditions").search(marks.rest()) is not None
+    if not is_bound or is_negated or (form == "count" and not is_known):
+        leftover |= {""}
+    return Reading(
+        relation,
+        "most" if twice and form in ("cell", "list") else form,
+        tuple(filters),
+        columns,
+        counted,
+        leftover,
+        explained + len(filters) + len(columns),
+        asking("grouped", "forms").search(marks.text) is not None,
+        asking("dated", "forms").search(marks.text) is not None,
+        twice,
+    )
+
+
+def _explain(marks: _Marks, *names: tuple[str, str]) -> None:
+    for name, table in names:
+        for match in asking(name, table).finditer(marks.text):
+            marks.mark(*match.span())
+
+
+def _is_asked(marks: _Marks, form: Form) -> bool:
+    """Whether words of the form stand in the question outside of values and names of several words."""
+    found = False
+    for match in asking(form, "forms").finditer(marks.text):
+        found |= form == "sum" or any(not used for used in marks.used[match.start() : match.end()])
+        marks.mark(*match.span())
+    return found
+
+
+def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
+    """Values of cells that the question holds, the longest first."""
+    known = [
+        (folded, text, column.header)
+        for column in relation.columns
+        if column.kind != "date"
+        for folded, text in column.values.items()
+        if len(folded) > 1 and not folded.replace(",", "").replace(".", "").isdigit()
+    ]
+    for folded, text, header in sorted(known, key=lambda each: (-len(each[0]), each[2])):
+        for start, end in _places(marks, folded):
+            if marks.is_free(start, end):
+                is_negated = _is_negated(marks, start)
+                marks.mark(start, end)
+                yield Filter(header, "in", text, is_negated)
+
+
+def _is_negated(marks: _Marks, start: int) -> bool:
+    """Whether a word of negation stands right before a place; then it is explained."""
+    for match in asking("negated", "conditions").finditer(marks.text, max(0, start - 8), start):
+        if not marks.text[match.end() : start].strip() and marks.is_free(*match.span()):
+            marks.mark(*match.span())
+            return True
+    return False
+
+
+def _places(marks: _Marks, folded: str) -> Iterator[tuple[int, int]]:
+    """Where a folded name stands in the question: Chinese anywhere, others as whole words in any form."""
+    if is_cjk(folded):
+        start = marks.text.find(folded)
+        while start >= 0:
+            yield start, start + len(folded)
+            start = marks.text.find(folded, start + 1)
+        return
+    wanted = [stem(word) for word in words(folded) if not is_cjk(word)]
+    for first in range(len(marks.tokens) - len(wanted) + 1) if wanted else ():
+        run = marks.tokens[first : first + len(wanted)]
+        if [token for *_, token in run] == wanted:
+            yield run[0][0], run[-1][1]
+
+
+class _Bound(NamedTuple):
+    comparison: Comparison
+    date: str
+    number: float
+    unit: str | None
+    start: int
+    end: int
+    is_plain: bool
+    """Whether no word says how values compare with it."""
+
+
+def _bounds(marks: _Marks) -> list[_Bound]:
+    """Dates and numbers of the question with what is said of them; they are explained once a column takes them."""
+    spans: dict[tuple[int, int], str] = {}
+    numbers = list(_numbers(marks))
+    counted = {start for start, _, _, unit in numbers if unit not in (None, "year")}
+    for each in dates(marks.written, marks.language):
+        if each.key_type == DATE and each.start not in counted:  # `2000 m²` is no year
+            spans[each.start, each.end] = max(str(each.value), spans.get((each.start, each.end), ""), key=len)
+    found = [_bound_at(marks, start, end, value, 0.0, None) for (start, end), value in spans.items()]
+    for start, end, number, unit in numbers:
+        if all(end <= first or start >= last for first, last in spans):
+            found.append(_bound_at(marks, start, end, "", number, unit))
+    return [each for each in found if marks.is_free(each.start, each.end)]
+
+
+def _numbers(marks: _Marks) -> Iterator[tuple[int, int, float, str | None]]:
+    """Every number with its scale and unit."""
+    text, place = marks.written, 0
+    while place < len(text):
+        before = text[place - 1] if place else " "
+        if text[place].isdigit() and (is_cjk(before) or not (before.isalnum() or before in "-.,")):
+            for end in range(min(len(text), place + _LONGEST_NUMBER), place, -1):
+                is_whole = end == len(text) or is_cjk(text[end - 1 : end + 1]) or not text[end].isalnum()
+                amount = read_amount(text[place:end], marks.language) if is_whole and text[end - 1] != " " else None
+                if amount and amount.low == amount.high and (amount.unit is None or is_known_unit(amount.unit)):
+                    yield place, end, amount.low, amount.unit
+                    place = end
+                    break
+        place += 1
+
+
+def _bound_at(marks: _Marks, start: int, end: int, date: str, number: float, unit: str | None) -> _Bound:
+    """A value with the comparison that stands before or behind it, which is then part of its stretch."""
+    first = max(0, start - _NEAR)
+    for comparison in _BEHIND:
+        found = asking(f"{comparison}_behind", "conditions").search(marks.text[end : end + _NEAR]) if _has(
+            f"{comparison}_behind") else None  # fmt: skip
+        if found:
+            return _Bound(comparison, date, number, unit, start, end + found.end(), is_plain=False)
+    for comparison in _BEFORE:
+        found = asking(f"{comparison}_before", "conditions").search(marks.text[first:start].rstrip("€$£¥ "))
+        if found:
+            return _Bound(comparison, date, number, unit, first + found.start(), end, is_plain=False)
+    return _Bound("in", date, number, unit, start, end, is_plain=True)
+
+
+@cache
+def _has(name: str) -> bool:
+    return asking(name, "conditions").pattern != ""
+
+
+def _bound(
+    marks: _Marks, relation: Relation, bounds: Sequence[_Bound], named: Sequence[Column]
+) -> tuple[list[Filter], bool]:
+    """Filters of the dates and numbers, and whether each found its column."""
+    filters: list[Filter] = []
+    for bound in bounds:
+        if bound.date:
+            column = _date_column(relation, named)
+            value: str | float = bound.date
+        elif bound.is_plain and marks.text[bound.start : bound.end].isdigit() and bound.unit is None:
+            continue
+        else:
+            column, value = _number_column(relation, named, bound.unit, marks.text[bound.end :]), bound.number
+        if column is None and bound.date and bound.date[:4] in relation.subjects:
+            marks.mark(bound.start, bound.end)
+            continue
+        if column is None:
+            return filters, False
+        marks.mark(bound.start, bound.end)
+        filters.append(Filter(column.header, bound.comparison, value))
+    return filters, True
+
+
+def _date_column(relation: Relation, named: Sequence[Column]) -> Column | None:
+    dated = [column for column in relation.columns if column.kind == "date"]
+    return _only([column for column in dated if column in named]) or _only(dated)
+
+
+def _number_column(relation: Relation, named: Sequence[Column], unit: str | None, behind: str) -> Column | None:
+    """The column that a bound is about: named, of its unit, of amounts, or the only one of numbers."""
+    numbers = [column for column in relation.columns if column.kind == "number"]
+    if unit and is_currency(unit):
+        numbers = [column for column in numbers if any(cell.unit == unit for cell in column.cells)] or numbers
+        return _only(numbers) or _only([c for c in numbers if c in named or c.of_class == "amount"])
+    next_terms = set(tokens(behind)[:2])
+    beside = [column for column in numbers if next_terms & _terms(column.header)]
+    return _only(beside) or _only([c for c in numbers if c in named]) or _only(
+        [c for c in numbers if c.of_class == "amount"]) or _only(numbers)  # fmt: skip
+
+
+def _only(columns: Sequence[Column]) -> Column | None:
+    return columns[0] if len(columns) == 1 else None
+
+
+@cache
+def _terms(header: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words(fold(header)) if not is_cjk(word))
+
+
+def _mentions(marks: _Marks, relation: Relation) -> list[tuple[int, Column]]:
+    """Columns whose names stand in the question, whole or in part, and where."""
+    found: list[tuple[int, Column]] = []
+    for start, end, column in sorted(_wholes(marks, relation), key=lambda each: each[:2]):
+        found += [(start, column)] if _take(marks, start, end) else []
+    for column in relation.columns:
+        if all(column is not other for _, other in found):
+            places = [place for place in _partial(marks, column) if _take(marks, *place)]
+            found += [(start, column) for start, _ in places[:1]]
+    return found
+
+
+def _wholes(marks: _Marks, relation: Relation) -> list[tuple[int, int, Column]]:
+    """Where whole names of columns stand: of several in one place the longest and the one of the same form."""
+    found: list[tuple[int, int, int, int, Column]] = []
+    for place, column in enumerate(relation.columns):
+        name = fold(column.header).partition("(")[0].strip()
+        for form in dict.fromkeys([name, *_bare(name)]):
+            for start, end in _places(marks, form):
+                is_other = not marks.text.startswith(form, start)
+                found.append((start - end, is_other, place, start, column))
+    ranked = sorted(found, key=lambda each: each[:4])
+    chosen: list[tuple[int, int, Column]] = []
+    for length, _, _, start, column in ranked:
+        if all(start >= last or start - length <= first for first, last, _ in chosen):
+            chosen.append((start, start - length, column))
+    return chosen
+
+
+def _bare(name: str) -> Iterator[str]:
+    """A name without the word that only says that it names: `invoice` of `invoice no`, `合同` of `合同编号`."""
+    for ending in asked_words("naming"):
+        if name.endswith(ending) and len(name) > len(ending) and (is_cjk(name) or name[-len(ending) - 1] == " "):
+            yield name[: -len(ending)].strip()
+
+
+def _take(marks: _Marks, start: int, end: int) -> bool:
+    is_free = marks.is_free(start, end)
+    if is_free:
+        marks.mark(start, end)
+    return is_free
+
+
+def _partial(marks: _Marks, column: Column) -> Iterator[tuple[int, int]]:
+    """Words of the name in any form; of a Chinese name the longest part of two characters or more."""
+    header = fold(column.header)
+    for start, end, token in marks.tokens:
+        if any(_alike(token, own) for own in _terms(column.header)) and not _only_asks(token):
+            yield start, end
+    if not is_cjk(header):
+        return
+    for length in range(len(header), 1, -1):
+        for first in range(len(header) - length + 1):
+            part = header[first : first + length]
+            if is_cjk(part[0]) and is_cjk(part[-1]) and (start := marks.text.find(part)) >= 0:
+                yield start, start + length
+                return
+
+
+def _only_asks(token: str) -> bool:
+    return not question_terms(token)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two stems are of one word: equal, or apart by an ending that makes a noun of a verb.
+
+    Examples:
+        >>> _alike("teach", "teacher"), _alike("bid", "bidder"), _alike("cart", "carton")
+        (True, True, False)
+
+    """
+    shorter, longer = sorted((one, other), key=len)
+    if shorter == longer:
+        return True
+    if len(shorter) < _LEAST_STEM or not longer.startswith(shorter):
+        return False
+    ending = longer[len(shorter) :]
+    return ending in _ENDINGS or (ending[:1] == shorter[-1] and ending[1:] in _ENDINGS)
+
+
+def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, Column]]) -> Iterator[Filter]:
+    """Of columns of yes and no that the question names: which of both it means; `unpaid` is no in `Paid`."""
+    yes, no = ({fold(word) for word in asked_words(name)} for name in ("yes", "no"))
+    for column in relation.columns:
+        if not (set(column.values) <= yes | no and len(column.values) > 1):
+            continue
+        contrary = {prefix + term for prefix in asked_words("negating") for term in _terms(column.header)}
+        turned = [(start, end) for start, end, token in marks.tokens if token in contrary]
+        named = [start for start, other in mentions if other is column]
+        is_negated = bool(turned) or any(_is_negated(marks, start) for start in named)
+        for start, end in turned:
+            marks.mark(start, end)
+        for folded, text in column.values.items() if turned or named else ():
+            if folded in (no if is_negated else yes):
+                yield Filter(column.header, "in", text)
+
+
+def _meant(marks: _Marks, relation: Relation, named: Sequence[Column]) -> list[tuple[int, Column]]:
+    """Columns of a class that the question means in other words: `cost` of amounts, `who` of owners."""
+    found = []
+    for kind in CLASSES:
+        columns = [column for column in relation.columns if column.of_class == kind]
+        if not columns:
+            continue
+        is_named = any(column in named for column in columns)
+        for start, end in [*(match.span() for match in class_words(kind).finditer(marks.text)), *_said(marks, kind)]:
+            found += [] if is_named else [(start, columns[0])]
+            marks.mark(start, end)
+    return found
+
+
+def _said(marks: _Marks, kind: HeaderClass) -> Iterator[tuple[int, int]]:
+    for word in asked_words(kind, "meant"):
+        yield from _places(marks, fold(word))
+
+
+def _counted(marks: _Marks, relation: Relation) -> tuple[Column | None, bool]:
+    """The column that the counted noun, or its measure word, names; and whether the noun is one of the table at all.
+
+    A price is not what is counted, though `per pupil` stands in its name.
+    """
+    measured = asking("measured", "forms").search(marks.text)
+    found = asking("counted").search(marks.text)
+    noun = " ".join(filter(None, found.groups())) if found else ""
+    noun = noun.removeprefix(measured[1]) if measured else noun
+    free = [c for c in relation.columns if c.kind != "number" or not any(is_currency(cell.unit) for cell in c.cells)]
+    by_measure = [c for c in free if measured and c.kind == "number" and fold(c.header)[0] == measured[1]]
+    chosen = [*by_measure, *(column for column in free if noun and _names(noun, column))]
+    if chosen:
+        return chosen[0], True
+    terms = tokens(noun)
+    is_known = not terms or any(_alike(term, own) for term in terms for own in relation.subjects)
+    return None, is_known or (is_cjk(noun) and any(text in noun for c in relation.columns for text in c.values))
+
+
+def _names(noun: str, column: Column) -> bool:
+    if is_cjk(noun):
+        header = fold(column.header)
+        return any(noun[start : start + 2] in header for start in range(len(noun) - 1)) or noun in _bare(header)
+    return any(_alike(token, own) for token in tokens(noun) for own in _terms(column.header))
+
+
+def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
+    """The terms that nothing explains, and how many titles explain."""
+    rest = marks.rest()
+    for word in sorted(asked_words("light"), key=len, reverse=True):
+        rest = rest.replace(word, " ") if is_cjk(word) else rest
+    light = {stem(word) for word in asked_words("light") if not is_cjk(word)}
+    terms = [term for term in question_terms(rest) if term not in light]
+    pairs = {each for term in terms if len(term) > 1 and is_cjk(term) for each in term}
+    terms = [term for term in terms if term not in pairs]
+    titled = {term for term in terms if any(term == own or _alike(term, own) for own in relation.subjects)}
+    return frozenset(terms) - titled, len(titled)
+
+
+def _compared(filters: Sequence[Filter]) -> tuple[str, ...]:
+    """Two or more values of one column."""
+    by_column: Mapping[str, list[str]] = {}
+    for each in filters:
+        if isinstance(each.value, str) and each.comparison == "in":
+            by_column.setdefault(each.column, []).append(each.value)  # type: ignore[attr-defined]
+    return next((tuple(dict.fromkeys(own)) for own in by_column.values() if len(set(own)) > 1), ())

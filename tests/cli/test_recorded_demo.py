@@ -1,0 +1,31 @@
+"""`sag demo --recorded`: what a language model brings, without one."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sag_retrieval.api import open_release
+from sag_retrieval.models.recording import UNANSWERED
+from tests.support.terminal import SAG
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_recorded_demo_answers_every_prompt_without_a_network(tmp_path: Path):
+    settings = {"SAG_HOME": str(tmp_path), "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "none"}
+    told = subprocess.run(
+        [*SAG, "demo", "--recorded", "--json"],
+        env=os.environ | settings, cwd=tmp_path, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    with open_release(tmp_path) as release:
+        models = set(release.table("calls")["model"])
+    page = Path(json.loads(told.stdout)["places"]["report"]).read_text(encoding="utf-8")
+
+    asked = sorted(each.name for each in (tmp_path / UNANSWERED).glob("*.md"))
+    assert not asked, f"record these again, see docs/how-to/own-model.md: {asked}"
+    assert "Substation No. 3 stayed dry because it had been raised to 5" in " ".join(told.stderr.split())
+    assert models == {"recorded:written by hand"}
+    assert "Alder Bay的电网公司要求预报误差低于5%" in page

@@ -1,0 +1,166 @@
+"""Questions that rows of tables answer: counts, sums, averages, the most, what is next, lists; each with its SELECT."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from sag_retrieval import Release, open_release
+from sag_retrieval.ask.table_question import form_of
+from tests.support.bare_ingest import bare_ingest
+from tests.support.chat_server import ChatServer
+
+ORDERS = """# Orders
+
+| Order | Customer | Ordered | Total (EUR) | Paid | Delivery |
+|---|---|---|---|---|---|
+| PO-1 | Vale Brewery | 2024-11-05 | 1,200 | yes | late |
+| PO-2 | Vale Brewery | 2025-02-11 | 800 | no | pending |
+| PO-3 | Nettle Farm | 2025-03-02 | 2,500 | yes | late |
+| PO-4 | Nettle Farm | 2025-07-19 | - | no | pending |
+"""
+TASKS = "任务,执行人,完成日期,进展\n预订礼堂,李安,2025-03-05,进行中\n订购鲜花,高博,2025-04-01,已结束\n租借桌椅,李安,2025-06-30,进行中\n"
+PRICES = "| Item | Price |\n|---|---|\n| Seal | 3 EUR |\n| Ring | 4 USD |\n| Bolt | 5 EUR |\n"
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+    """Three tables in three formats."""
+    home, folder = (tmp_path_factory.mktemp(name) for name in ("home", "files"))
+    for name, text in {"orders.md": ORDERS, "任务.csv": TASKS, "prices.md": PRICES}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAG_HOME", str(home))
+        bare_ingest([str(folder)])
+        with open_release(home) as opened:
+            yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "begins", "cited"),
+    [
+        ("How many orders are late?", "2: PO-1 [1]; PO-3 [2]", 2),
+        ("How many orders above 1000 euros were ordered in 2025?", "1: PO-3", 1),
+        ("How many customers ordered since January 2025?", "2: ", 3),
+        ("What is the total of the orders of Vale Brewery?", "2,000 EUR: PO-1 – 1,200 EUR [1]; PO-2 – 800 EUR [2]", 2),
+        ("Which customer ordered the most in total?", "Nettle Farm: 2,500 EUR", 1),
+        ("Which order has the highest total?", "PO-3: 2,500 EUR", 1),
+        ("List the unpaid orders and their customers.", "PO-2: Vale Brewery [1]; PO-4: Nettle Farm [2]", 2),
+        ("Which orders are not late?", "PO-2 [1]; PO-4 [2]", 2),
+        ("李安有几项任务在进行中？", "2：预订礼堂[1]；租借桌椅[2]", 2),
+        ("下一个完成日期是哪天？", "2025-04-01：订购鲜花[1]", 1),
+    ],
+)
+def test_rows_answer_and_are_cited(release, question, begins, cited):
+    answer = release.ask(question, options={"today": "2025-03-31"})
+
+    assert answer.text.replace(" – ", ": ").startswith(begins.replace(" – ", ": ")), answer.text
+    assert len(answer.citations) == cited == answer.text.count("[")
+    assert all(
+        release.document(each.document_id).text[each.start : each.end] == each.quote for each in answer.citations
+    )
+    assert [{**row} for row in answer.rows] == [row for row in release.sql(answer.sql).rows if row in answer.rows]
+
+
+def test_what_the_rows_do_not_tell_is_said(release):
+    missing = release.ask("What is the total of the orders of Nettle Farm?")
+    apart = release.ask("What is the average price of the items?")
+
+    assert "1 row has no value." in missing.text
+    assert apart.text.startswith("4 EUR + 4 USD: ")
+    assert "Units differ" in apart.text
+    assert apart.notes == ("Units differ; each has its own value",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many orders were cancelled?",
+        "How many orders came from Norway?",
+        "What is the average age of the customers?",
+        "How many orders are late without a reason?",
+        "取消的任务有多少项？",
+    ],
+)
+def test_a_word_that_no_cell_or_column_explains_is_not_counted_over(release, question):
+    assert release.ask(question).sql == ""
+
+
+def test_no_sql_runs_under_a_restriction(release):
+    assert release.ask("How many orders are late?", where={"document_id": "orders.md"}).sql == ""
+
+
+def test_forms_are_those_that_words_ask_for():
+    asked = (
+        "What is the average bid?",
+        "平均报价是多少？",
+        "When is the next deadline?",
+        "谁的报价最低？",
+        "Who left?",
+    )
+
+    assert [form_of(text) for text in asked] == ["average", "average", "next", "least", None]
+
+
+GIVEN = (
+    'WITH given AS (SELECT document_id, table_index, row_index, min(start) AS start, max("end") AS "end", '
+    "max(CASE WHEN header = 'Order' THEN text END) AS name, max(CASE WHEN header = 'Delivery' THEN text END) AS state "
+    "FROM tables WHERE document_id = 'orders.md' GROUP BY document_id, table_index, row_index) "
+)
+UNKNOWN = "How many orders have not been delivered on time by the carrier?"
+
+
+def asked_with(release, monkeypatch, replies, question=UNKNOWN):
+    """The answer of a scripted server's model, and the prompts that it got."""
+    prompts = []
+
+    def script(request):
+        prompts.append(request["messages"][-1]["content"])
+        return replies[min(request["_n"], len(replies) - 1)]
+
+    with ChatServer(script) as server:
+        for name, value in {"SAG_CHAT_MODEL": "openai:scripted", "OPENAI_BASE_URL": server.base_url}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        with open_release(release.path.parents[1]) as opened:
+            return opened.ask(question, mode="normal", options={"today": "2025-03-31"}), prompts
+
+
+def test_a_model_writes_sql_and_repairs_it_once(release, monkeypatch):
+    wrong = {"is_answerable": True, "sql": GIVEN + "SELECT count(*) OVER () AS answer, nme FROM given"}
+    places = "SELECT count(*) OVER () AS answer, name, document_id, start, \"end\" FROM given WHERE state = 'late'"
+    right = {"is_answerable": True, "sql": GIVEN + places}
+
+    answer, prompts = asked_with(release, monkeypatch, [wrong, right])
+
+    assert answer.text == "2: PO-1 [1]; PO-3 [2]"
+    assert [row["name"] for row in answer.rows] == ["PO-1", "PO-3"]
+    assert release.sql(answer.sql).rows == list(answer.rows)
+    assert "there is no column 'nme'" in prompts[1]
+    assert '"header": "Delivery"' in prompts[0]
+    assert [call["step"] for call in answer.trace["calls"]] == ["sql", "sql"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE documents",
+        "SELECT 3 AS answer",
+        GIVEN + 'SELECT 1 AS answer, document_id, 0 AS start, 99999 AS "end" FROM given',
+    ],
+)
+def test_sql_that_is_refused_twice_is_told_and_passages_answer(release, monkeypatch, sql):
+    found = {"is_found": True, "answer": "Two orders are late.", "cited": [1]}
+    rewrite = {"question": UNKNOWN, "keys": [], "sql": ""}
+
+    answer, prompts = asked_with(release, monkeypatch, [{"is_answerable": True, "sql": sql}] * 2 + [rewrite, found])
+
+    assert answer.sql == ""
+    assert len(prompts) == 4
+    assert any("refused twice" in note for note in answer.notes)
+    assert answer.text.startswith("Two orders are late.")
+
+
+def test_a_form_that_rules_answer_asks_no_model(release, monkeypatch):
+    answer, prompts = asked_with(release, monkeypatch, [{}], "How many orders are late?")
+
+    assert (answer.text.partition(":")[0], prompts) == ("2", [])

@@ -285,7 +285,7 @@ def test_the_dagster_resource_has_every_option_of_an_ingest(option, monkeypatch)
     resource = PipelineResource(**config)
 
     assert resource.run_options() == changed != usual
-    of_groups = {option.path[0] for option in options_of(RunOptions) if len(option.path) > 1} | {"header_parts"}
+    of_groups = {group for option in options_of(RunOptions) for group in option.path[:-1]} | {"header_parts"}
     assert set(given_options(PipelineResource(), config)) >= set(config) - of_groups
 
 

@@ -377,6 +377,8 @@ TOLD_ELSEWHERE = (
     " measures it, `sag releases promote ",
     "`sag settings --options ingest` lists all options",
     "; a scan needs OCR: `sag ingest --set ocr=eng`",
+    "; pictures need OCR: `sag ingest --set ocr=rapidocr`",
+    "; `sag watch SOURCE --every 3600` reads it once an hour",
     "Next: `sag search",
     "An option, see `sag settings",
     "or raise the bound: `sag ingest --set conversion_seconds=",
@@ -427,7 +429,8 @@ TOLD_ELSEWHERE = (
 `test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,
 those of workers in `tests/pipeline/engines`, that of `sag retrieve` in `tests/api/test_retrieve.py`, that of `sag export` in `tests/pipeline/test_exports.py`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
 condition in `tests/pipeline/test_report_definitions.py`, that of a key schema in `tests/pipeline/test_reprocess.py`, those of `sag serve` in
-`tests/serve`, the last two in `tests/contract/test_disks.py`, the others in `tests/cli/test_outcomes.py`."""
+`tests/serve`, that of `sag watch` in `tests/cli/test_watch.py`, that of pictures in `tests/pipeline/test_own_kinds.py`,
+the last two in `tests/contract/test_disks.py`, the others in `tests/cli/test_outcomes.py`."""
 
 
 def messages() -> set[str]:

@@ -197,7 +197,7 @@ def test_files_of_kinds_that_are_not_read_are_one_counted_line_each(inbox):
 
     assert found == {
         "*": "1 file without a suffix is not read: README",
-        "*.png": "3 files of kind .png are not read: a.png …",
+        "*.png": "3 files of kind .png are not read: a.png …; pictures need OCR: `sag ingest --set ocr=rapidocr`",
         "*.zip": "1 file of kind .zip is not read: d.zip",
     }
 
@@ -224,5 +224,5 @@ def test_patterns_choose_files_and_folders(inbox, patterns, expected):
 
 
 def test_languages_of_ocr_are_never_taken_for_options_of_the_program():
-    with pytest.raises(SettingsError, match="ocr must be languages"):
+    with pytest.raises(SettingsError, match="ocr must be rapidocr or languages"):
         SourceOptions(ocr="--help")

@@ -19,13 +19,18 @@ def _of_settings() -> dg.Definitions:
     """The corpus of the settings.
 
     Raises:
-        SettingsError: If `SAG_SCHEDULE` or `SAG_PRUNE_SCHEDULE` is no cron expression.
+        SettingsError: If `SAG_SCHEDULE`, `SAG_PRUNE_SCHEDULE` or `SAG_REPORT_SCHEDULE` is no cron expression.
 
     """
     settings = load_settings()
     return dg.Definitions.merge(
         corpus_definitions(
-            Corpus(schedule=settings.schedule, prune_schedule=settings.prune_schedule, time_zone=settings.time_zone)
+            Corpus(
+                schedule=settings.schedule,
+                prune_schedule=settings.prune_schedule,
+                report_schedule=settings.report_schedule,
+                time_zone=settings.time_zone,
+            )
         ),
         dg.Definitions(
             resources={DEPRECATED_KEY: DeprecatedPipelineResource()},

@@ -203,6 +203,9 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     prune_schedule: Cron = Field(
         default="", description="When old releases, reports and runs are deleted, as cron; an ingest does so too."
     )
+    report_schedule: Cron = Field(
+        default="", description="When its report is written, as cron; empty: when somebody starts the job."
+    )
     time_zone: str = Field(default="UTC", description="Of its schedules, such as Asia/Shanghai.")
     reports: list[CorpusReport] = Field(default=[], description="Reports, each with its options and schedule.")
     retry: CorpusRetry | None = Field(default=None, description="How often a step that failed is tried again; not.")
@@ -238,6 +241,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
         for field, whose, cron in (
             ("schedule", "", self.schedule),
             ("prune_schedule", "", self.prune_schedule),
+            ("report_schedule", "", self.report_schedule),
             *(("schedule", f" of the report {each.name!r}", each.schedule) for each in self.reports),
         ):
             if cron and not is_valid_cron_schedule(cron):
@@ -299,7 +303,8 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
         assets, written = ([_translated(one, spec, attributes) for one in some] for some in _built(corpus, spec))
     ingest, prune, *others = _jobs(corpus, spec, [key for asset in assets for key in asset.keys])
     scheduled = [(ingest, "nightly_ingest", corpus.schedule), (prune, "nightly_prune", corpus.prune_schedule)]
-    made = list(zip(others[1:], corpus.reports, strict=True))
+    made = list(zip(others[2:], corpus.reports, strict=True))
+    scheduled += [(others[1], others[1].name, corpus.report_schedule)]
     scheduled += [(job, job.name, each.schedule) for job, each in made]
     return dg.Definitions(
         assets=[*assets, *written],
@@ -333,7 +338,7 @@ def _retry_policy(given: CorpusRetry) -> dg.RetryPolicy:
 
 
 def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Iterator[UnresolvedAssetJobDefinition]:
-    """The jobs of a corpus: `ingest`, `prune`, `report`, and one for each further report."""
+    """The jobs of a corpus: `ingest`, `prune`, `export`, `report`, and one for each further report."""
     of_corpus = dg.AssetSelection.assets(*own)  # never what others feed it with
     communities = spec.shown("communities")
 
@@ -354,6 +359,8 @@ def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Itera
     )
     said = "Delete old releases, reports and run records, and measure what is left."
     yield job("prune", dg.AssetSelection.assets(spec.shown("storage")), said)
+    said = "The knowledge graph of the current release as kg_output.json, for other systems."
+    yield job("export", dg.AssetSelection.assets(spec.shown("kg_output")), said)
     said = "Communities of the current release, and the report page about them."
     for name in ("report", *(f"report_{each.name}" for each in corpus.reports)):
         yield job(name, dg.AssetSelection.assets(communities, spec.shown(name)), said)

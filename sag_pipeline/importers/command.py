@@ -14,8 +14,8 @@ from sag_retrieval.core.errors import SettingsError, SourceError
 if TYPE_CHECKING:
     from sag_pipeline.importers.records import GivenDocument
 
-FORMATS = ("graphrag", "openie", "events", "kg")
-EXPORTS = ("kg", "duckdb")
+FORMATS = ("graphrag", "lightrag", "hipporag", "openie", "events", "kg")
+EXPORTS = ("kg", "jsonl", "graphml", "neo4j", "parquet", "duckdb")
 
 
 def given_documents(form: str, source: Path, documents: Path | None = None) -> "Iterator[GivenDocument]":
@@ -23,24 +23,26 @@ def given_documents(form: str, source: Path, documents: Path | None = None) -> "
 
     Args:
         form: One of `FORMATS`.
-        source: A folder of Parquet files (graphrag), else a Parquet, JSONL, JSON or CSV file.
+        source: A folder (graphrag, lightrag, hipporag), else a Parquet, JSONL, JSON or CSV file.
         documents: For openie and kg: the file with `doc_id`, `title`, `text`, if the records lack them.
 
     """
-    from sag_pipeline.importers.knowledge_graph import graphrag_documents, kg_documents  # noqa: PLC0415
-    from sag_pipeline.importers.passages import event_documents, openie_documents  # noqa: PLC0415
+    from sag_pipeline.importers.knowledge_graph import graphrag_documents, kg_documents, lightrag_documents  # noqa: PLC0415
+    from sag_pipeline.importers.passages import event_documents, openie_documents, openie_file  # noqa: PLC0415
     from sag_pipeline.importers.records import first_of, read_rows  # noqa: PLC0415
 
     if not (source.is_file() or source.is_dir()):  # a pipe or a device may have no end
         raise SourceError(f"{source} is no regular file; save it as one")
     if form == "graphrag":
         return graphrag_documents(source)
+    if form == "lightrag":
+        return lightrag_documents(source)
     rows = read_rows(documents) if documents else ()
     texts = {str(first_of(row, ("doc_id", "document_id", "id"))): row for row in rows}
     if form == "kg":
         return kg_documents(source, texts)
-    if form == "openie":
-        return openie_documents(read_rows(source), texts)
+    if form in {"openie", "hipporag"}:
+        return openie_documents(read_rows(openie_file(source) if form == "hipporag" else source), texts)
     if form == "events":
         return event_documents(read_rows(source))
     raise SourceError(f"{form!r} is none of {', '.join(FORMATS)}")
@@ -84,9 +86,10 @@ def import_file(form: str, source: Path, out: Path, documents: Path | None = Non
 def import_command(*, form: str, source: Path, out: Path, documents: Path | None, is_json: bool) -> None:
     """Turn the extraction of another system into documents with supplied events.
 
-    FORMAT is graphrag (SOURCE: the folder of its Parquet output), openie (SOURCE: records with entities and
-    triples of each passage), events (SOURCE: records with statements and their entities) or kg (SOURCE: a
-    kg_output.json, or the graphs of single documents as lines of a .jsonl file). No model is called for such
+    FORMAT is graphrag (SOURCE: the folder of its Parquet output), lightrag (its working folder), hipporag (its folder
+    of outputs, or the openie_results_….json there), openie (SOURCE: records with entities and triples of each
+    passage), events (SOURCE: records with statements and their entities) or kg (SOURCE: a kg_output.json, or the
+    graphs of single documents as lines of a .jsonl file). No model is called for such
     documents: run `sag ingest` on the file that this writes.
     """
     counts = import_file(form, source, out, documents)
@@ -98,7 +101,7 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
 
 @click.command("export")
 @click.argument("form", metavar="FORMAT", type=click.Choice(EXPORTS))
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the file to write")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="the file or folder to write")
 @of_release
 @as_json
 def export_command(*, form: str, out: Path, release_id: str | None, is_json: bool) -> None:
@@ -106,8 +109,12 @@ def export_command(*, form: str, out: Path, release_id: str | None, is_json: boo
 
     \b
     FORMAT is one of
-      kg      entities by type and name, relations, triples with their documents, as JSON that `sag import kg` reads
-      duckdb  a copy of every table; goes with the next version, as each release has release.duckdb
+      kg       entities by type and name, relations, triples with their documents, as JSON that `sag import kg` reads
+      jsonl    the same, the graph of one document a line
+      graphml  entities and triples for networkx, igraph, Gephi
+      neo4j    a folder with nodes.csv and relationships.csv for `neo4j-admin database import full`
+      parquet  a folder with entities.parquet and triples.parquet
+      duckdb   a copy of every table; goes with the next version, as each release has release.duckdb
 
     As in `sag export kg --out kg_output.json`.
     """
@@ -119,7 +126,7 @@ def export_command(*, form: str, out: Path, release_id: str | None, is_json: boo
     from sag_retrieval import open_release  # noqa: PLC0415
 
     with open_release(release=release_id) as release:
-        counts = write_graph(release, out) if form == "kg" else write_tables(release, out)
+        counts = write_tables(release, out) if form == "duckdb" else write_graph(release, out, form)
     if is_json:
         print_json({"out": str(out)} | counts)
     else:

@@ -1,6 +1,7 @@
 """Knowledge graphs as documents, from `kg_output.json` and from GraphRAG's Parquet; and that of a release as a file."""
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from sag_pipeline.extract.triples import ENTITY, end_key, is_entity, relation_name
+from sag_pipeline.importers.exports import WRITERS
 from sag_pipeline.importers.records import (
     UNTYPED,
     GivenDocument,
@@ -26,7 +28,7 @@ from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Triple, make_id
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.language.sentences import sentences
-from sag_retrieval.language.words import fold, without_controls
+from sag_retrieval.language.words import fold
 
 UNKNOWN: Final = "Unknown"
 """Type of a head or tail without a type."""
@@ -103,8 +105,8 @@ def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
 def named_triples(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The triples of a graph; each end has the name and the type of its entity, where `entities` has one.
 
-    An end is found by `head_id` or `tail_id`, else by its text as a name, else by its text as an id. Text that is a
-    name stays as it is written, and so does an id without an entity: `unnamed` counts these ends of a triple.
+    An end is found by `head_id` or `tail_id`, else by its text as a name or alias, else by its text as an id. Text that
+    is a name stays as it is written, and so does an id without an entity: `unnamed` counts these ends of a triple.
 
     Examples:
         >>> graph = {"entities": [{"id": "e1", "name": "Ada", "type": "Person"}]}
@@ -115,7 +117,8 @@ def named_triples(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     entities = [entity for entity in _objects(graph.get("entities")) if _text(entity.get("name"))]
     by_id = {_text(entity["id"]): entity for entity in entities if _text(entity.get("id"))}
-    by_name = {fold(_text(entity["name"])): entity for entity in reversed(entities)}
+    by_name = {fold(name): each for each in reversed(entities) for name in _texts(each.get("aliases"))}
+    by_name |= {fold(_text(entity["name"])): entity for entity in reversed(entities)}
     of_ids = {entity_id.rstrip(digits) for entity_id in by_id} - {""}
     found = []
     for triple in _objects(graph.get("triples")):
@@ -351,11 +354,25 @@ def graph_of_release(release: Release) -> dict[str, Any]:
     return export_graph(triples, types)
 
 
-def write_graph(release: Release, out: Path) -> dict[str, int]:
-    """Write the graph of a release to a file, whole or not at all; returns its counts."""
+def write_graph(release: Release, out: Path, form: str = "kg") -> dict[str, int]:
+    """Write the graph of a release to a file or folder, whole or not at all; returns its counts.
+
+    Raises:
+        SourceError: If a folder is to be written and there is something.
+
+    """
     graph = graph_of_release(release)
     durable.make_folder(out.parent)
-    durable.write_text(out, without_controls(json.dumps(graph, ensure_ascii=False, indent=1)) + "\n")
+    draft = out.with_name(f".{out.name}.{uuid4().hex}")
+    try:
+        WRITERS[form](graph, draft)
+        if draft.is_dir() and out.exists():
+            raise SourceError(f"{out} exists; remove it, or name another folder with --out")
+        durable.sync_all([*sorted(draft.rglob("*"), reverse=True), draft])
+        durable.rename(draft, out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.unlink(missing_ok=True)
     counts: dict[str, int] = graph["statistics"] | {"documents": len(graph["doc_mapping"])}
     return counts
 
@@ -397,7 +414,13 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
         SourceError: If a table is missing, or a row lacks its id or name.
 
     """
-    tables = {name: _checked(name, read_rows(_file(folder, name))) for name in TABLES}
+    return _described_documents({name: _checked(name, read_rows(_file(folder, name))) for name in TABLES})
+
+
+def _described_documents(
+    tables: Mapping[str, Sequence[SourceRow]], own: str = "graphrag_id"
+) -> Iterator[GivenDocument]:
+    """The documents of GraphRAG's tables; `own` is the field of the metadata with a document's id there."""
     units = {row["id"]: _documents_of(row) for row in tables["text_units"]}
     types = {
         row["title"]: stored_type("location" if written == _GEO else written)
@@ -412,7 +435,58 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
     for row in tables["documents"]:
         title = str(row.get("title") or row["id"])
         text = str(row.get("text") or row.get("raw_content") or "").lstrip("\ufeff")
-        yield GivenDocument(title, title, text, tuple(events[row["id"]].values()), {"graphrag_id": row["id"]})
+        yield GivenDocument(title, title, text, tuple(events[row["id"]].values()), {own: row["id"]})
+
+
+_LIGHTRAG: Final = {"documents": "kv_store_full_docs.json", "text_units": "kv_store_text_chunks.json"}
+_GRAPH: Final = "graph_chunk_entity_relation.graphml"
+_SEPARATOR: Final = "<SEP>"
+"""Between the descriptions, and the ids of chunks, that LightRAG joins."""
+_NO_FILE: Final = frozenset({"", "unknown_source"})
+
+
+def lightrag_documents(folder: Path) -> Iterator[GivenDocument]:
+    """The documents of a LightRAG working folder with its default stores, as those of GraphRAG.
+
+    Raises:
+        SourceError: If a file is missing or cannot be read.
+
+    """
+    import igraph  # noqa: PLC0415  slow to load
+
+    try:
+        stores = {table: json.loads((folder / file).read_text("utf-8")) for table, file in _LIGHTRAG.items()}
+        graph = igraph.Graph.Read_GraphML(str(folder / _GRAPH))
+    except (OSError, ValueError, igraph.InternalError) as error:
+        raise SourceError(f"{folder} is no working folder of LightRAG: {error}") from error
+    paths = [str(row.get("file_path") or "") for row in stores["documents"].values()]
+    names = [_text(name).strip('"') for name in graph.vs["id"]] if len(graph.vs) else []
+    tables = {
+        "documents": [
+            {
+                "id": each,
+                "title": path if path not in _NO_FILE and paths.count(path) == 1 else each,
+                "text": row["content"],
+            }
+            for (each, row), path in zip(stores["documents"].items(), paths, strict=True)
+        ],
+        "text_units": [{"id": each, "document_id": row["full_doc_id"]} for each, row in stores["text_units"].items()],
+        "entities": [
+            {"title": names[each.index], "type": _text(each.attributes().get("entity_type")).strip('"')} | _joined(each)
+            for each in graph.vs
+        ],
+        "relationships": [
+            {"source": names[each.source], "target": names[each.target]} | _joined(each) for each in graph.es
+        ],
+    }
+    return _described_documents(tables, "lightrag_id")
+
+
+def _joined(part: Any) -> dict[str, Any]:  # noqa: ANN401  igraph has no types
+    """Description and chunks of a vertex or an edge."""
+    found = part.attributes()
+    said, units = (_text(found.get(name)).split(_SEPARATOR) for name in ("description", "source_id"))
+    return {"description": "\n".join(said), "text_unit_ids": units}
 
 
 _NAMED = {

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from sag_pipeline.extract.places import Places
 from sag_pipeline.importers import records
+from sag_retrieval.core.errors import SourceError
 from sag_retrieval.language.sentences import sentences
 from sag_retrieval.language.words import fold, normal_name
 
@@ -32,6 +34,19 @@ def openie_documents(
         if text:
             title = str(source.get("title") or text.split("\n", 1)[0][:80])
             yield _passage(document_id, title, text, row)
+
+
+def openie_file(source: Path) -> Path:
+    """The newest file of extractions below a folder of HippoRAG, `openie_results_….json`; a file is that itself.
+
+    Raises:
+        SourceError: If there is none.
+
+    """
+    found = sorted(source.rglob("openie_*results*.json"), key=lambda path: path.stat().st_mtime_ns)
+    if source.is_dir() and not found:
+        raise SourceError(f"{source} holds no openie_results_….json of HippoRAG; name its folder of outputs")
+    return found[-1] if source.is_dir() else source
 
 
 def _passage(document_id: str, title: str, text: str, row: records.SourceRow) -> records.GivenDocument:

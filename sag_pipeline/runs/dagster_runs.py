@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
+from warnings import catch_warnings
 
 import dagster as dg
 from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
+from sag_pipeline.runs.history import history_folder
 from sag_retrieval.core.errors import SettingsError
 
 CONFIG: Final = "dagster.yaml"
@@ -26,7 +28,7 @@ HOME: Final = "sag/home"
 def open_instance() -> Iterator[dg.DagsterInstance]:
     """The instance that the Dagster page shows: that of `DAGSTER_HOME`, or that of the `dagster.yaml` of this folder.
 
-    Where neither exists, one in memory.
+    In another folder, that of the home if it has runs; else one in memory.
 
     Raises:
         SettingsError: If `DAGSTER_HOME` is no folder, or the file cannot be used.
@@ -39,8 +41,10 @@ def open_instance() -> Iterator[dg.DagsterInstance]:
         return
     if home and not Path(home).is_dir():
         raise SettingsError(f"DAGSTER_HOME is {home!r}, which is not a folder; create it or correct the variable")
+    folder = home or ("." if Path(CONFIG).is_file() else str(history_folder()))
     try:
-        opened = dg.DagsterInstance.from_config(home or ".")
+        with catch_warnings(action="ignore"):  # that a folder has no dagster.yaml
+            opened = dg.DagsterInstance.from_config(folder)
     except Exception as error:  # any class that the file names may raise anything
         place = f"in DAGSTER_HOME ({home})" if home else "in this folder"
         way_out = "change DAGSTER_HOME" if home else "run `sag` in another folder"
@@ -50,8 +54,8 @@ def open_instance() -> Iterator[dg.DagsterInstance]:
 
 
 def is_kept() -> bool:
-    """Whether records of runs are kept: `DAGSTER_HOME` is set, or this folder has a `dagster.yaml`."""
-    return bool(os.environ.get("DAGSTER_HOME")) or Path(CONFIG).is_file()
+    """Whether records of runs are kept: by `DAGSTER_HOME`, the `dagster.yaml` of this folder, or in the home."""
+    return bool(os.environ.get("DAGSTER_HOME")) or Path(CONFIG).is_file() or history_folder().is_dir()
 
 
 def lacks(instance: dg.DagsterInstance) -> list[str]:

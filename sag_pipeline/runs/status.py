@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sag_pipeline.extract.entity_resolution import KeyColumns
 
 _CONFIG: Final = "dagster.yaml"
+_HISTORY: Final = ".dagster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,8 @@ def source_row(store: Store, listed: SourceList, source: Source) -> dict[str, An
 
 def _last_run(settings: Settings) -> dict[str, Any] | None:
     """The newest ingest that Dagster recorded; None where no record is kept or none can be read."""
-    if not os.environ.get("DAGSTER_HOME") and not Path(_CONFIG).is_file():
+    places = (Path(_CONFIG), settings.home / _HISTORY)
+    if not os.environ.get("DAGSTER_HOME") and not any(place.exists() for place in places):
         return None
     from sag_pipeline.runs.dagster_runs import last_run, open_instance  # noqa: PLC0415  Dagster takes a second to import
 

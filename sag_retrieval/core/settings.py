@@ -253,6 +253,9 @@ class Settings(BaseSettings):
     prune_schedule: str = Field(
         default="30 4 * * *", description="when the schedule `nightly_prune` deletes old releases, as cron"
     )
+    report_schedule: str = Field(
+        default="0 6 * * 1", description="when the schedule `report_schedule` writes a report, as cron"
+    )
     time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
         default="UTC", description="time zone of the schedules, such as `Asia/Shanghai`"
     )

@@ -39,7 +39,7 @@ def test_jobs_schedules_and_sensors_are_as_recorded(snapshot):
     found = {
         "jobs": {
             job.name: sorted(key.to_user_string() for key in job.asset_layer.executable_asset_keys)
-            for job in (defs.resolve_job_def(name) for name in ("ingest", "report", "prune"))
+            for job in (defs.resolve_job_def(name) for name in ("ingest", "report", "prune", "export"))
         },
         "schedules": {each.name: (each.cron_schedule, each.job_name) for each in defs.schedules or []},
         "sensors": {each.name: each.job_name if each.targets else None for each in defs.sensors or []},

@@ -22,15 +22,16 @@ for posts in ("", *sys.argv[2:]):
     if posts:
         os.environ["SAG_EXAMPLE_POSTS"] = posts
     job = runpy.run_path(sys.argv[1])["defs"].resolve_job_def("everything")
-    assert job.execute_in_process(run_config=quiet).success
+    done = job.execute_in_process(run_config=quiet)
+    assert done.success
 """
 
 
-def run(example: str, folder: Path, *later: Path) -> str:
+def run(example: str, folder: Path, *later: Path, after: str = "") -> str:
     """Run the job of an example in a folder, then again with each later state of its source; what it printed."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("SAG_", "DAGSTER_"))}
     done = subprocess.run(
-        [sys.executable, "-c", START, EXAMPLES / example, *later],
+        [sys.executable, "-c", START + after, EXAMPLES / example, *later],
         cwd=folder,
         env={**own, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -67,3 +68,23 @@ def test_posts_that_the_interface_no_longer_mentions_stay_and_deleted_ones_go(tm
     with open_release(tmp_path / "homes/blog") as release:
         assert set(release.table("documents").document_id) == {"11", "13"}
         assert "北河电力公司" in release.search("谁负责三号变电站的运行？").hits[0].text
+
+
+def test_assets_of_ones_own_read_chunks_and_vectors_downstream_of_a_release(tmp_path):
+    (tmp_path / "documents").mkdir()
+    texts = {"a.md": "# Heron\n\nLumen Optics sold 120 buoys in 2021.", "b.md": "# 海澜\n\n海澜能源公司由沈若溪创立。"}
+    for name, text in texts.items():
+        (tmp_path / "documents" / name).write_text(text, encoding="utf-8")
+
+    told = run(
+        "chunks_downstream.py",
+        tmp_path,
+        after="print(done.output_for_node('characters').to_json(), done.output_for_node('dimensions'))",
+    )
+
+    with open_release(tmp_path / "homes/news") as release:
+        chunks = release.table("chunks")
+        assert (
+            f'"chunks":{{"en":1,"zh":1}},"characters":{{"en":{len(chunks.text[0])},"zh":{len(chunks.text[1])}}}' in told
+        )
+        assert f"}} {len(release.vector('Heron'))}" in told

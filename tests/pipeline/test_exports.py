@@ -1,9 +1,12 @@
 """A release as files for other programs: its graph is read again and the same as an asset, its tables are a database."""
 
+import csv
 import json
 
 import dagster as dg
 import duckdb
+import networkx as nx
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -46,6 +49,44 @@ def test_what_is_exported_and_imported_gives_the_same_triples(source, tmp_path, 
     assert any('"relation": "bought"' in fact and '"money": ["20000000 USD"]' in fact for fact in first)
     assert any('"head": "沈若溪"' in fact and '"relation": "创立"' in fact for fact in first)
     assert f"{len(first)} triples" in told
+
+
+@pytest.mark.usefixtures("home")
+def test_every_form_is_read_back_by_its_own_library_with_names_types_and_aliases(source, tmp_path):
+    kept_ingest([source(TEXTS)])
+    for form in ("kg", "jsonl", "graphml", "neo4j", "parquet"):
+        sag("export", form, "--out", f"out.{form}")
+    graph = json.loads((tmp_path / "out.kg").read_text(encoding="utf-8"))
+    entities = {(each["id"], each["name"], each["type"], ";".join(each["aliases"])) for each in graph["entities"]}
+    triples = sorted((each["head_id"], each["relation"], each["tail_id"], each["doc_id"]) for each in graph["triples"])
+    assert triples
+
+    read = nx.read_graphml(tmp_path / "out.graphml", force_multigraph=True)
+    nodes = dict(read.nodes(data=True))
+    assert {(n["id"], n["name"], n["type"], n["aliases"]) for n in nodes.values()} == entities
+    found = [(nodes[a]["id"], e["relation"], nodes[b]["id"], e["doc_id"]) for a, b, e in read.edges(data=True)]
+    assert sorted(found) == triples
+
+    nodes, edges = (
+        list(csv.reader((tmp_path / "out.neo4j" / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for name in ("nodes", "relationships")
+    )
+    assert (nodes[0], {tuple(each) for each in nodes[1:]}) == ([":ID", "name", ":LABEL", "aliases:string[]"], entities)
+    assert sorted((head, kind, tail, document) for head, tail, kind, document, _ in edges[1:]) == triples
+
+    rows = pd.read_parquet(tmp_path / "out.parquet" / "triples.parquet")
+    assert sorted(rows[["head_id", "relation", "tail_id", "doc_id"]].itertuples(index=False, name=None)) == triples
+    assert set(pd.read_parquet(tmp_path / "out.parquet" / "entities.parquet")["name"]) == {
+        one for _, one, *_ in entities
+    }
+
+    (tmp_path / "out.jsonl").rename(tmp_path / "lines.jsonl")
+    sag("import", "kg", "lines.jsonl", "--out", "again.jsonl")
+    given = [json.loads(line) for line in (tmp_path / "again.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sum(len(event["triples"]) for each in given for event in each["events"]) == len(triples)
+    again = CliRunner().invoke(main, ["export", "neo4j", "--out", "out.neo4j"])
+    assert "out.neo4j exists; remove it, or name another folder" in again.stderr
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
 
 
 @pytest.mark.usefixtures("home")

@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
+import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.importers.command import import_command, import_file
-from sag_pipeline.importers.knowledge_graph import graphrag_documents
+from sag_pipeline.importers.command import given_documents, import_command, import_file
+from sag_pipeline.importers.knowledge_graph import graphrag_documents, lightrag_documents
 from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.importers.records import as_triple, listed, read_rows, statement
 from sag_retrieval.core.errors import SourceError
@@ -122,6 +123,58 @@ def test_a_missing_table_is_named(tmp_path: Path):
 
     with pytest.raises(SourceError, match="text_units"):
         list(graphrag_documents(tmp_path))
+
+
+def write_lightrag(folder: Path) -> None:
+    """A working folder as LightRAG's default stores write it: networkx's GraphML, and JSON by id."""
+    documents = {"doc-1": {"content": "沈若溪创立海澜能源公司。", "file_path": "公司.md"}}
+    documents["doc-2"] = {"content": "Anna leads Acme.", "file_path": "unknown_source"}
+    chunks = {f"chunk-{n}": {"content": "…", "full_doc_id": f"doc-{n}", "chunk_order_index": 0} for n in (1, 2)}
+    for file, rows in (("full_docs", documents), ("text_chunks", chunks)):
+        (folder / f"kv_store_{file}.json").write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
+    graph = nx.Graph()
+    both = "chunk-1<SEP>chunk-2"
+    graph.add_node(
+        "海澜能源公司", entity_type="organization", description="海澜能源公司发电。<SEP>一家公司。", source_id=both
+    )
+    graph.add_node("沈若溪", entity_type="person", description="沈若溪是创始人。", source_id="chunk-1")
+    graph.add_node('"ANNA"', entity_type='"PERSON"', description="Anna leads.", source_id="chunk-2")
+    graph.add_edge("沈若溪", "海澜能源公司", description="沈若溪创立海澜能源公司。", source_id="chunk-1", weight=1.0)
+    nx.write_graphml(graph, folder / "graph_chunk_entity_relation.graphml")
+
+
+def test_a_working_folder_of_lightrag_gives_typed_statements_by_document(tmp_path: Path):
+    write_lightrag(tmp_path)
+
+    first, second = lightrag_documents(tmp_path)
+
+    assert (first.document_id, second.document_id) == ("公司.md", "doc-2")
+    assert [event.content for event in first.events] == [
+        "海澜能源公司发电。 一家公司。",
+        "沈若溪是创始人。",
+        "沈若溪创立海澜能源公司。",
+    ]
+    assert set(first.events[2].keys) == {("person", "沈若溪"), ("organisation", "海澜能源公司")}
+    assert [relation for _, relation, _ in first.events[2].triples] == ["related_to"]  # its graph has no direction
+    assert second.events[1].keys == (("person", "Anna"),)
+    with pytest.raises(SourceError, match="no working folder of LightRAG"):
+        list(lightrag_documents(tmp_path.parent))
+
+
+def test_a_folder_of_hipporag_gives_its_extractions(tmp_path: Path):
+    passage = {"idx": "chunk-1", "passage": "Ada\nAda was born in London.", "extracted_entities": ["Ada", "London"]}
+    passage["extracted_triples"] = [["Ada", "was born in", "London"]]
+    found = {"docs": [passage], "avg_ent_chars": 4.5, "avg_ent_words": 1.0}
+    (tmp_path / "index").mkdir()
+    (empty := tmp_path / "empty").mkdir()
+    (tmp_path / "index" / "openie_results_ner_gpt-4o-mini.json").write_text(json.dumps(found), encoding="utf-8")
+
+    (document,) = given_documents("hipporag", tmp_path)
+
+    assert (document.document_id, document.title) == ("chunk-1", "Ada")
+    assert document.events[0].triples == (("Ada", "was_born_in", "London"),)
+    with pytest.raises(SourceError, match="holds no openie_results"):
+        given_documents("hipporag", empty)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Runs are kept where the two shipped configurations say: in SQLite below .dagster, or in PostgreSQL."""
+"""Runs are kept where the two shipped configurations say: in SQLite below the home, or in PostgreSQL."""
 
 import shutil
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 
 from sag_pipeline.definitions import defs
 from sag_pipeline.jobs import run_ingest as ingest
+from sag_pipeline.runs.dagster_runs import open_instance
 from sag_pipeline.sources.folders import launched_here
 from sag_retrieval.core.errors import SettingsError
 
@@ -27,14 +28,21 @@ def run_ingest(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     return list(instance.get_runs())
 
 
-def test_by_default_runs_lie_in_sqlite_below_the_folder(home, tmp_path):
+def test_by_default_runs_lie_in_sqlite_below_the_home_and_are_found_from_any_folder(home, tmp_path, monkeypatch):
     shutil.copy(ROOT / "dagster.yaml", tmp_path)
-
+    (tmp_path / "elsewhere").mkdir()
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         (run,) = run_ingest(instance)
-
     assert run.status is dg.DagsterRunStatus.SUCCESS
-    assert list((tmp_path / ".dagster").rglob("*.db"))
+    assert list((home / ".dagster").rglob("*.db"))
+
+    monkeypatch.setenv("SAG_HOME", str(home.resolve()))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ingest([str(tmp_path / "inbox")])
+
+    with open_instance() as instance:
+        assert [each.run_id for each in instance.get_runs()][1:] == [run.run_id]
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_with_the_second_configuration_runs_lie_in_postgresql(home, tmp_path, monkeypatch):
@@ -52,7 +60,7 @@ def test_with_the_second_configuration_runs_lie_in_postgresql(home, tmp_path, mo
 
     assert run.status is dg.DagsterRunStatus.SUCCESS
     assert "SUCCESS" in rows
-    assert not (tmp_path / ".dagster").exists()
+    assert not (home / ".dagster").exists()
 
 
 def test_runs_of_the_command_line_are_on_the_page_of_dagster_home(home, tmp_path, monkeypatch):
@@ -67,7 +75,7 @@ def test_runs_of_the_command_line_are_on_the_page_of_dagster_home(home, tmp_path
     with dg.DagsterInstance.get() as instance:
         (run,) = instance.get_runs()
     assert run.status is dg.DagsterRunStatus.SUCCESS
-    assert not (tmp_path / ".dagster").exists()
+    assert not (home / ".dagster").exists()
 
 
 def test_a_dagster_home_that_is_no_folder_is_named(home, monkeypatch):

@@ -143,6 +143,18 @@ def test_aliases_of_entities_are_other_names_of_their_keys(tmp_path):
     assert "same_as" not in bettman
 
 
+def test_an_end_called_by_another_name_of_its_entity_has_its_type():
+    graph = {
+        "entities": [{"id": "e1", "name": "International Business Machines", "type": "Company", "aliases": ["IBM"]}]
+    }
+    graph["triples"] = [{"head": "IBM", "relation": "founded_in", "tail": "Endicott", "doc_id": 1}]
+
+    (event,) = events_of_graph(graph)["1"]
+
+    assert event["keys"][0] == {"type": "organisation", "value": "IBM"}
+    assert event["content"] == "IBM founded in Endicott."
+
+
 def test_a_graph_of_one_document_is_cleaned_by_the_names_of_its_ids():
     graph = {"entities": [{"id": "e1", "name": "12%"}, {"id": "e2", "name": "Acme", "type": "Company"}]}
     graph["triples"] = [

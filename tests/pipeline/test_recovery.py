@@ -318,7 +318,7 @@ def test_old_runs_go_with_their_files_and_running_ones_stay(instance, home, tmp_
 
     assert gone == 2
     assert {run.run_id for run in instance.get_runs()} == {*ids[2:], running.run_id}
-    assert not [path for path in (tmp_path / ".dagster").rglob("*") if path.name.partition(".")[0] in ids[:2]]
+    assert not [path for path in (home / ".dagster").rglob("*") if path.name.partition(".")[0] in ids[:2]]
     assert instance.all_logs(ids[3])
     assert prune_runs(instance, keep=200, days=90, now=datetime.now(UTC) + timedelta(days=91)) == 2
 

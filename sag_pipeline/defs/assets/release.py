@@ -30,6 +30,7 @@ from sag_pipeline.step_runner import step_of
 from sag_pipeline.tables import STORED, to_table
 from sag_retrieval.models.cached_chat import open_cached_chat
 from sag_retrieval.release.manifest import ANSWERS
+from sag_retrieval.release.releases import paths_of
 
 
 @corpus_asset(group="extract", deps=["keys"], kinds={"parquet", "duckdb"}, reads=("events", "keys"), is_writing=True)
@@ -175,13 +176,17 @@ def release(
         vacuum(store, embedding.vectors)
     gone = keep_in_size(sag.settings().home, context.instance, options.keep)
     manifest = done.manifest
+    folder = sag.settings().home.resolve() / "releases" / manifest.release_id
     if not done.faults:
         yield dg.MaterializeResult(
             metadata={
                 "release": manifest.release_id,
                 "is_new": done.is_new,
                 "dagster/row_count": sum(manifest.counts.values()),
-                "dagster/uri": (sag.settings().home / "releases" / manifest.release_id).resolve().as_uri(),
+                "dagster/uri": folder.as_uri(),
+                "release_folder": dg.MetadataValue.path(str(folder)),
+                **{name: dg.MetadataValue.path(str(path)) for name, path in paths_of(folder).items()},
+                "row_counts": dg.MetadataValue.json(dict(manifest.counts)),
                 "rows": dg.MetadataValue.md(bars({n: float(c) for n, c in manifest.counts.items()}, "Rows by table")),
                 **gone,
                 "seconds": round(time.perf_counter() - started, 3),

@@ -289,6 +289,7 @@ def ask(*, query: str, mode: "Mode", given: AskedQuery, pipeline: str | None, is
 @with_query("METHOD")
 @click.option("--k", "ks", default="2,5,10", show_default=True, help="Cut-offs, separated by commas.")
 @click.option("--against", type=METHOD_NAMES, help="Also show the paired difference to this method.")
+@click.option("--retriever", metavar="MODULE:FUNCTION", help="Measure a function of your own instead of a method.")
 @click.option("--answers", "mode", type=MODE_NAMES, help="Score answers of this mode.")
 @click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
 @_with_pipeline
@@ -299,6 +300,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     given: AskedQuery,
     ks: str,
     against: str | None,
+    retriever: str | None,
     mode: "Mode | None",
     explain: bool,
     pipeline: str | None,
@@ -312,12 +314,14 @@ def evaluate(  # noqa: PLR0913  one argument per option
     sag evaluate data/questions.jsonl --against bm25
     sag evaluate data/questions.jsonl --set hops=2 --against sag
     sag evaluate data/questions.jsonl --pipeline examples/pipeline.yaml
+    sag evaluate data/questions.jsonl --retriever mine:search --against sag
 
     With `--answers`, `--set` takes the options of `sag ask`; options of its searches are named `search.NAME`. Keys,
     segments and budgets are options of answers.
     """
     from sag_retrieval.evaluation.questions import locate_evidence, read_questions  # noqa: PLC0415
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
+    from sag_retrieval.evaluation.runner import named_retriever  # noqa: PLC0415
 
     if pipeline is not None:
         _evaluate_by_pipeline(pipeline, questions, ks=_cuts(ks), release_id=given.release_id, is_json=is_json)
@@ -332,11 +336,15 @@ def evaluate(  # noqa: PLR0913  one argument per option
         raise WrongCall("keys, segments and budgets are options of answers; add --answers MODE, or leave them out")
     method = given.method
     with _opened_for(asked, questions, given.release_id) as release:
-        asked = locate_evidence(asked, partial(_text_of, release))
-        search = release.searcher(method, **restriction, options=chosen)
+        if retriever is None:
+            asked = locate_evidence(asked, partial(_text_of, release))
+            search = release.searcher(method, **restriction, options=chosen)
+        else:  # its passages have no place in a document: evidence is looked for in their text
+            method, search = retriever, named_retriever(retriever)
         rival = release.searcher(against, **restriction) if against else None
         explained = partial(_explained, release, method, {**restriction, "options": chosen})
-        found = run(search, asked, ks=cuts, method=method, explained=explained if explain else None)
+        told = explained if explain and retriever is None else None
+        found = run(search, asked, ks=cuts, method=method, explained=told)
         other = run(rival, asked, ks=cuts, method=against) if rival and against else None
     if is_json:
         difference = {"against": other.to_dict()} if other else {}

@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, replace
+from pkgutil import resolve_name
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 import pyarrow as pa
 
 from sag_retrieval.ask.options import FoundPassage, FoundPassages, SearchFunction
-from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.errors import QueryError, SettingsError
 from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, held_share, holds, recall_scores
 from sag_retrieval.evaluation.questions import Evidence, Question
@@ -301,3 +302,46 @@ def _stage_coverage(trace: Mapping[str, Any], gold: Sequence[str]) -> dict[str, 
     """Share of gold documents that each stage of the search still held, where its trace counted them."""
     stages = [stage for stage in trace.get("stages", ()) if gold and "gold_documents" in stage]
     return {stage["stage"]: stage["gold_documents"] / len(set(gold)) for stage in stages}
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPassage:
+    """What a retriever of somebody's own found."""
+
+    document_id: str
+    text: str = ""
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPassages:
+    """Its passages, best first."""
+
+    hits: tuple[GivenPassage, ...]
+    keys: tuple[()] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)
+
+
+def named_retriever(place: str) -> SearchFunction:
+    """A retriever of one's own as what `evaluate` measures.
+
+    Args:
+        place: `module:function`. The function takes a question and how many passages are wanted, and gives them best
+            first: ids of documents, or pairs of such an id and the text that was found.
+
+    Raises:
+        SettingsError: If there is no such function.
+
+    """
+    try:
+        ask = resolve_name(place)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(
+            f"--retriever {place}: {error}; name a function as `module:function` that takes a question and a count"
+        ) from error
+
+    def search(text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> GivenPassages:  # noqa: ARG001
+        found = ask(text, top_k)
+        return GivenPassages(tuple(GivenPassage(*((one,) if isinstance(one, str) else one)) for one in found))
+
+    return cast("SearchFunction", search)

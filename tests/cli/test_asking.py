@@ -197,3 +197,25 @@ def test_a_wrong_value_is_named_before_anything_is_asked(demo, arguments, says):
 def test_one_text_for_keys_is_refused(demo):
     with open_release() as release, pytest.raises(QueryError, match="did you mean"):
         release.ask(QUESTION, keys="Petrel")
+
+
+def test_a_retriever_of_ones_own_is_measured_on_the_same_questions_by_document_and_by_text(demo, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "def right(question, count):\n    return [('kestrel-recall.md', 'The O-ring leaked.'), 'another.md'][:count]\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    document = open_release().table("documents").document_id[0]
+    rows = [
+        {"id": "1", "question": "Why?", "gold_documents": ["another.md", document]},
+        {"id": "2", "question": "What?", "gold_documents": [document], "evidence": [{"text": "the O-ring leaked"}]},
+    ]
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    found = told("evaluate", str(questions), "--retriever", "mine:right", "--against", "bm25", "--k", "2")
+
+    assert (found["method"], found["recall"]["2"], found["passage_recall"]["2"]) == ("mine:right", 0.25, 1.0)
+    assert found["against"]["questions"] == 2
+    wrong = call("evaluate", str(questions), "--retriever", "nothing:there")
+    assert (wrong.exit_code, "name a function as `module:function`" in wrong.stderr) == (1, True)

@@ -93,10 +93,17 @@ def ask_fast(session: Session) -> ModeResult:
     for part in parts:
         if part.text not in answered:
             session.note(f"no sentence clearly answers {part.text!r}")
-            cited.append(_closest_to(session, [a for a in answers if a.part.text == part.text and a.is_close][:1]))
+            close = [a for a in answers if a.part.text == part.text and a.is_close][:1]
+            cited.append(_closest_to(session, [_without(answer, cited[0]) for answer in close]))
     whole = merge_answers(session.question, [each for each in cited if each])
     others = [one for answer in found for one in answer.others]
     return ModeResult(told(session.question, whole, hits, others) if whole else None, hits, trace)
+
+
+def _without(answer: PartAnswer, cited: Cited | None) -> PartAnswer:
+    """An answer without the sentences that are quoted already: what answers one part is not shown again for another."""
+    said = {citation.quote for citation in cited.citations} if cited else set()
+    return replace(answer, sentences=tuple(sentence for sentence in answer.sentences if sentence.text not in said))
 
 
 def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -85,7 +86,7 @@ class Reader:
     """An opened release, safe to share between threads. Pruning skips it until it is closed."""
 
     _within = ""
-    _gone: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    _gone: tuple[frozenset[str], frozenset[str], str] = (frozenset(), frozenset(), "")
     _unlock: Callable[[], object]
     _whole: "Reader | None" = None
 
@@ -129,15 +130,17 @@ class Reader:
         """Documents of this release that people took out since."""
         named = self._taken_out() if self._taken_out else self._gone[0]
         if named is not self._gone[0]:
-            ids = self.index.rows["documents"]["document_id"]
-            found = pc.is_in(pa.array(sorted(named), pa.string()), value_set=ids.combine_chunks())
-            self._gone = named, frozenset(pc.filter(pa.array(sorted(named), pa.string()), found).to_pylist())
+            ids = self.index.rows["documents"]["document_id"].combine_chunks()
+            wanted = pa.array(sorted(named), pa.string())
+            found = wanted.filter(pc.is_in(wanted, value_set=ids)).to_pylist()
+            mark = blake2b("\0".join(found).encode(), digest_size=8).hexdigest() if found else ""
+            self._gone = named, frozenset(found), mark
         return self._gone[1]
 
     @property
     def within(self) -> str:
         """The restriction of all that may be seen, in words; empty: everything may."""
-        return json.dumps([self._within, *sorted(self.gone)]) if self.gone else self._within
+        return f"{self._within} without {self._gone[2]}" if self.gone else self._within
 
     @cached_property
     def index(self) -> Index:

@@ -541,7 +541,7 @@ class SqlSandbox:
     def left(self) -> "_Left":
         """The tables without the documents that are away now."""
         gone = self._gone()
-        if gone != self._left.gone:
+        if gone is not self._left.gone:
             named: tuple[NamedIds, ...] = ()
             tables = self._tables
             if gone and self._index is not None:
@@ -550,6 +550,7 @@ class SqlSandbox:
                 named = (NamedIds("documents", np.flatnonzero(is_here.to_numpy())),)
                 tables = _ShownRows(self._tables, gone, restrict(self.places, list(named)), self._index)
             self._left = _Left(gone, named, tables, self._processes(tables))
+            self._kept = OrderedDict()
         return self._left
 
     def ids(self, sql: str) -> tuple[str, tuple[str, ...]]:
@@ -644,7 +645,7 @@ class SqlSandbox:
         worded = self._in_words(where)
         condition = compile_where({} if worded is None else worded, self._options.scope)
         left = self.left
-        asked = repr((tuple(map(_checked_text, _each(sql))), condition, sorted(left.gone)))
+        asked = repr((tuple(map(_checked_text, _each(sql))), condition, id(left)))
         with self._lock:
             if asked in self._kept:
                 self._kept.move_to_end(asked)

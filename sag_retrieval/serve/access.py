@@ -114,7 +114,7 @@ class _Held:
     """An open release, who uses it, and what each key sees of it."""
 
     def __init__(self, release: Release) -> None:
-        self.release, self.users, self.seen = release, 0, dict[str, Release]()
+        self.release, self.users, self.seen = release, 0, dict[str, tuple[tuple[str, str], Release]]()
 
 
 class CurrentRelease:
@@ -205,12 +205,13 @@ class CurrentRelease:
     def _as_seen(held: _Held, key: AccessKey | None) -> Release:
         if key is None or not key.is_restricted:
             return held.release
-        if key.name not in held.seen:
+        state = held.release.seen_as  # SQL of a key is asked again where documents were taken out, or came back
+        if key.name not in held.seen or held.seen[key.name][0] != state:
             try:
-                held.seen[key.name] = held.release.restricted(sql=key.sql, where=key.where)
+                held.seen[key.name] = state, held.release.restricted(sql=key.sql, where=key.where)
             except SagError:
                 raise ReleaseError(f"the restriction of the key {key.name!r} does not fit this release") from None
-        return held.seen[key.name]
+        return held.seen[key.name][1]
 
 
 class NameDecider(Protocol):

@@ -63,7 +63,11 @@ def proper_communities(events: EventTable, communities: Communities) -> list[Com
 
 def _are_various(events: EventTable, members: Rows) -> bool:
     seen = set[str]()
-    return any(len(seen) >= PROPER for row in members.tolist() if seen.add(events.contents[row]) is None)
+    for row in members.tolist():
+        seen.add(events.contents[row])
+        if len(seen) >= PROPER:
+            return True
+    return False
 
 
 def rank_topics(

@@ -16,7 +16,7 @@ from sag_pipeline.tables import STORED
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.key_schema import KeySchema
-from sag_retrieval.core.options import Bounds, CheckedOptions, Inline, Presets, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Inline, Internal, Presets, check_options
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.cached_chat import BatchLimits
 from sag_retrieval.models.rate_limits import ChatOptions
@@ -57,8 +57,8 @@ class Keep(CheckedOptions):
     grace_hours: Annotated[float, Bounds(0)] = 24.0
     """Releases and reports younger than this are kept."""
     keep_runs: Annotated[int, Bounds(1)] = 200
-    """Number of newest run records to keep in Dagster; those older than `keep_run_days` are deleted in any case."""
-    keep_run_days: Annotated[float, Bounds(0)] = 90.0
+    """Number of newest run records to keep in Dagster; those of 90 days are deleted in any case."""
+    keep_run_days: Annotated[float, Bounds(0), Internal()] = 90.0
     """Run records older than this are deleted."""
 
 

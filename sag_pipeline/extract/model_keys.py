@@ -260,7 +260,7 @@ class KnownOptions(CheckedOptions):
     """Nearest events whose keys are found for an event."""
     title: Annotated[bool, Internal()] = True
     """Whether the title of a document is shown where an event seems to spell it otherwise."""
-    stored_types: bool = True
+    stored_types: Annotated[bool, Internal()] = True
     """Whether the model may also choose types that keys of the current release have and the default schema lacks: of
     supplied events, of an earlier schema. A schema of the home's own is the whole list."""
     least_similarity: Annotated[float, Bounds(0, 1), Internal()] = 0.5

@@ -33,7 +33,7 @@ class SummaryOptions:
     """Documents of more characters are summarised by the language model, where there is one."""
     sentence_count: Annotated[int, Bounds(1), Internal()] = 3
     """Sentences of a summary."""
-    max_characters: Annotated[int, Bounds(1)] = 500
+    max_characters: Annotated[int, Bounds(1), Internal()] = 500
     """Longest summary."""
     window: Annotated[int, Bounds(2), Internal()] = 200
     """Sentences rated together; the best of all windows are rated again."""

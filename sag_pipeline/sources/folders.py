@@ -13,7 +13,7 @@ from typing import Annotated, BinaryIO
 
 from sag_retrieval.core.errors import SettingsError, SourceError
 from sag_retrieval.core.home_urls import checked_url, names_bucket, names_web
-from sag_retrieval.core.options import Bounds, CheckedOptions, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal, check_options
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.language.words import without_breaks
 
@@ -49,7 +49,7 @@ class WebOptions(CheckedOptions):
     """Pages of one source; further ones are skipped."""
     pause: Annotated[float, Bounds(0)] = 1.0
     """Seconds between two requests; a longer one that robots.txt asks for counts, up to 30."""
-    seconds: Annotated[int, Bounds(1)] = 3_600
+    seconds: Annotated[int, Bounds(1), Internal()] = 3_600
     """Of one run; pages that are not asked for by then keep their last version."""
 
 

@@ -186,7 +186,7 @@ class _Site:
             raise _RefusedError(f"{_FAILURES} requests failed; the next run asks again")
         if time.monotonic() - self.started > self.web.seconds:
             raise _RefusedError(
-                f"the run took more than {self.web.seconds:,} s; the next one goes on, or raise `web.seconds`"
+                f"the run took more than {self.web.seconds:,} s; the next one goes on"
             )
         for _ in range(_REDIRECTS):
             rules = self._rules(url)

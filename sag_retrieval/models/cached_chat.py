@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol, Self, TypeVar
 
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
-from sag_retrieval.core.options import Bounds, CheckedOptions
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, call_id
 from sag_retrieval.models.calls import give_up, in_order
@@ -99,7 +99,7 @@ class BatchLimits(CheckedOptions):
     """Passages, or chunks with events, that one call asks about: more are cheaper, fewer are read more closely."""
     tokens: Annotated[int, Bounds(1)] = 2_500
     """Tokens of the passages or events in one call; a longer passage is asked about alone."""
-    mixed_sources: bool = False
+    mixed_sources: Annotated[bool, Internal()] = False
     """Let documents of different sources share a call: cheaper where many sources have a few short documents each, but
     what a text says to the model is then read next to texts of others."""
 

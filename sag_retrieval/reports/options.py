@@ -51,9 +51,9 @@ class ReportOptions(CheckedOptions):
     docx: bool = False
     """Also write `report.docx`, for those who edit the report."""
 
-    model_themes: Annotated[int, Bounds(1, 1_000)] = 20
+    model_themes: Annotated[int, Bounds(1, 1_000), Internal()] = 20
     """Topics that a language model writes about, the largest."""
-    theme_parts: Annotated[int, Bounds(1, 100)] = 4
+    theme_parts: Annotated[int, Bounds(1, 100), Internal()] = 4
     """Prompts over the events of one topic, the most typical first; their answers are then made one."""
     prompt_tokens: Annotated[int, Bounds(200, 1_000_000)] = 6_000
     """Estimated tokens of events in one prompt."""

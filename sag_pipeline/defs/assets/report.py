@@ -274,8 +274,8 @@ def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineRe
 def storage(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """What lies below the home after pruning: megabytes by kind, age of the release, growth of one release.
 
-    What is kept are options of the resource `sag`: `keep_releases`, `keep_reports`, `grace_hours`, `keep_runs` and
-    `keep_run_days`. The current release and those held open always stay.
+    What is kept are options of the resource `sag`: `keep_releases`, `keep_reports`, `grace_hours` and
+    `keep_runs`. The current release and those held open always stay.
     """
     started, home = time.perf_counter(), Path(sag.settings().home)
     gone, faults = prune_all(home, context.instance, sag.run_options().keep)

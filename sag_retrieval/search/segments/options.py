@@ -41,7 +41,7 @@ class SegmentOptions(CheckedOptions):
     """Whether longer chunks have more weight."""
     length_scaling: Annotated[Scaling, Internal()] = "floor"
     """`floor`: chunks up to `reference_length` count alike; `linear`: in proportion to their characters."""
-    reference_length: Annotated[int, Bounds(1)] = 700
+    reference_length: Annotated[int, Bounds(1), Internal()] = 700
     """Characters of a chunk that counts once."""
     relevance: Annotated[RelevanceScale | Callable[[Floats], Floats], Internal()] = "calibrated"
     """How a query's scores, best first, become relevance in 0 to 1."""

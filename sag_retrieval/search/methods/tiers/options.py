@@ -32,7 +32,7 @@ class TiersOptions(CheckedOptions):
     """The tier of events."""
     resource: TierOptions = field(default_factory=TierOptions)
     """The tier of documents."""
-    candidates: Annotated[int, Bounds(1)] = 100
+    candidates: Annotated[int, Bounds(1), Internal()] = 100
     """Highest number of rows shown to a language model; more are preselected by vectors."""
     categories: str = "communities"
     """What the categories are: `communities`, or `key:TYPE` for one per text key of a type, such as `key:person`."""

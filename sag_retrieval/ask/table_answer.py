@@ -85,7 +85,7 @@ def answer_from_tables(session: Session, *, forms: Collection[Form] = FORMS) -> 
     if "cell" not in forms and form_of(session.question) is None and not is_comparison(session.question):
         return None
     near = nearest_relations(session.question, context.relations())
-    readings = [read_question(session.question, each) for each in near]
+    readings = [read_question(session.question, each, today_of(session)) for each in near]
     plan = chosen_plan([each for each in readings if each.form in forms], session)
     return None if plan is None else run_plan(session, context, plan)
 

@@ -9,7 +9,7 @@ from sag_retrieval.ask.question import question_terms
 from sag_retrieval.ask.relations import Column, Relation
 from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.asked import asked_words, asking
-from sag_retrieval.language.dates import DATE, dates
+from sag_retrieval.language.dates import DATE, bare_month, dates
 from sag_retrieval.language.units import is_currency, is_known_unit
 from sag_retrieval.language.words import fold, is_cjk, language_of, stem, tokens, words
 from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in
@@ -118,19 +118,20 @@ def is_comparison(question: str) -> bool:
     return bool(asking("comparison", "kinds").search(question) or asking("compare", "forms").search(question))
 
 
-def read_question(question: str, relation: Relation, *, is_bounded: bool = True) -> Reading:
+def read_question(question: str, relation: Relation, today: str = "", *, is_bounded: bool = True) -> Reading:
     """What a question asks of a relation, whatever remains unexplained.
 
     Args:
         question: The question.
         relation: The tables asked.
+        today: The day up to which a month without a year is the last; empty: such a month is left over.
         is_bounded: Whether dates and numbers are conditions; else they are left over.
 
     """
     folded = fold(question)
     marks = _Marks(folded, language_of(question), question if len(question) == len(folded) else folded)
     filters = [*_values(marks, relation)]
-    bounds = _bounds(marks) if is_bounded else []
+    bounds = _bounds(marks, today) if is_bounded else []
     mentions = _mentions(marks, relation)
     filters += _flags(marks, relation, mentions)
     bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions])
@@ -226,7 +227,17 @@ class _Bound(NamedTuple):
     """Whether no word says how values compare with it."""
 
 
-def _bounds(marks: _Marks) -> list[_Bound]:
+def _months(marks: _Marks, today: str) -> Iterator[tuple[int, int, str]]:
+    """Months without a year: a capitalised word, or one or two characters before 月."""
+    spans = [(start, end) for start, end, _ in marks.tokens if marks.written[start].isupper()]
+    spans += [(max(0, n - size), n + 1) for n, mark in enumerate(marks.written) if mark == "月" for size in (2, 1)]
+    for start, end in spans:
+        month = bare_month(marks.written[start:end], marks.language, today) if today else None
+        if month:
+            yield start, end, month
+
+
+def _bounds(marks: _Marks, today: str = "") -> list[_Bound]:
     """Dates and numbers of the question with what is said of them; they are explained once a column takes them."""
     spans: dict[tuple[int, int], str] = {}
     numbers = list(_numbers(marks))
@@ -234,6 +245,9 @@ def _bounds(marks: _Marks) -> list[_Bound]:
     for each in dates(marks.written, marks.language):
         if each.key_type == DATE and each.start not in counted:  # `2000 m²` is no year
             spans[each.start, each.end] = max(str(each.value), spans.get((each.start, each.end), ""), key=len)
+    for start, end, month in _months(marks, today):
+        if all(end <= first or start >= last for first, last in spans):
+            spans[start, end] = month
     found = [_bound_at(marks, start, end, value, 0.0, None) for (start, end), value in spans.items()]
     for start, end, number, unit in numbers:
         if all(end <= first or start >= last for first, last in spans):

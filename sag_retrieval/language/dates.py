@@ -85,6 +85,26 @@ def dates(text: str, language: str = "en") -> Iterator[Mention]:
         yield from _mentions(start, end, year, month, day)
 
 
+def bare_month(text: str, language: str, today: str) -> str | None:
+    """A month without a year as the last of that name up to a day; None for any other text.
+
+    Examples:
+        >>> bare_month("May", "en", "2025-03-31"), bare_month("5月", "zh", "2025-06-01")
+        ('2024-05', '2025-05')
+
+    """
+    for year in (int(today[:4]), int(today[:4]) - 1):
+        written = f"{year}年{text}" if text.endswith("月") else f"{text} {year}"
+        for each in dates(written, language):
+            if (
+                each.end - each.start == len(written)
+                and len(str(each.value)) == len("2025-05")
+                and str(each.value) <= today
+            ):
+                return str(each.value)
+    return None
+
+
 def with_year(mention: Mention, context: str) -> Iterator[Mention]:
     """A `day` as the date, month and year that lie nearest to a date of its place; anything else as it is.
 

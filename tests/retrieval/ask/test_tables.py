@@ -41,6 +41,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
         ("How many orders are late?", "2: PO-1 [1]; PO-3 [2]", 2),
         ("How many orders above 1000 euros were ordered in 2025?", "1: PO-3", 1),
         ("How many customers ordered since January 2025?", "2: ", 3),
+        ("What was the average total since December?", "1,650 EUR: PO-2", 2),
+        ("3月以后要完成的任务有几项？", "2：订购鲜花[1]；租借桌椅[2]", 2),
         ("What is the total of the orders of Vale Brewery?", "2,000 EUR: PO-1 – 1,200 EUR [1]; PO-2 – 800 EUR [2]", 2),
         ("Which customer ordered the most in total?", "Nettle Farm: 2,500 EUR", 1),
         ("Which order has the highest total?", "PO-3: 2,500 EUR", 1),

@@ -41,7 +41,7 @@ LAYOUT: dict[str, str] = {
     "`vector_id`, the hash of the embedded text, and `vector`, as float32; of the hashing embedder folded to 512 "
     "columns of float16; hard links to files of the home, so vectors lie on disk once",
     "lance/communities.lance/**": "the same of communities, made after publishing, with vectors of the finest of two "
-    "events and more; no part of the content hash",
+    "events and more, and `made`, their lengths and hashes; no part of the content hash",
     "arrays/made_of.npy": "hash of what the store held of each document, to find those that change",
     "arrays/resolved.arrow": "keys that stand for others, since the layer before",
     "release.duckdb": "views of the tables below and formulas, for DuckDB; releases of several layers share it: "

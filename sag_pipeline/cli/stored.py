@@ -28,18 +28,24 @@ _TO_THE_MINUTE = len("2024-01-31T12:00")
 
 
 @click.command()
+@click.option(
+    "--sizes", "has_sizes", is_flag=True, help="Show what takes the space, and how many times the text that is."
+)
 @as_json
-def status(*, is_json: bool) -> None:
+def status(*, has_sizes: bool, is_json: bool) -> None:
     """Show what is stored and pending, what was skipped and why, sources, the last run, sizes, and growth.
 
     \b
     sag status
+    sag status --sizes
     sag status --json
     """
-    from sag_pipeline.runs.status import status_of  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_pipeline.runs.status import parts_of, status_of  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
     found = status_of(load_settings())
+    if has_sizes:
+        found["space"] = parts_of(load_settings().home)
     if is_json:
         print_json(found)
         return
@@ -51,6 +57,8 @@ def status(*, is_json: bool) -> None:
     if found["known_names_not_taken"]:
         console.print(f"{found['known_names_not_taken']:,} known names of a model were not taken", highlight=False)
     _show_growth(console, found)
+    if has_sizes:
+        _show_space(console, found["space"])
     _show_faults(console, found)
 
 
@@ -127,6 +135,15 @@ def _show_growth(console: Console, found: Mapping[str, Any]) -> None:
             step["release"], _minute(step["created_at"]), *(_more(step[name]) for name in found["mean_growth"])
         )
     table.add_row("mean", "", *(_more(value) for value in found["mean_growth"].values()))
+    console.print(table)
+
+
+def _show_space(console: Console, found: Mapping[str, Any]) -> None:
+    table = Table("part", "MB", "times the text", box=None)
+    for row in found["parts"]:
+        table.add_row(row["part"], f"{row['megabytes']:.2f}", f"{row['times']:.1f}")
+    total = sum(row["megabytes"] for row in found["parts"])
+    table.add_row(f"all, of {found['text_megabytes']:.2f} MB of text", f"{total:.2f}", f"{found['times']:.1f}")
     console.print(table)
 
 

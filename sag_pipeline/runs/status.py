@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+<<<<<<< HEAD
 from sag_pipeline.extract.name_decisions import (
     DecisionVerb,
     decide_name,
@@ -16,6 +17,11 @@ from sag_pipeline.extract.name_decisions import (
     read_decisions,
     undo_decision,
 )
+=======
+import pyarrow.compute as pc
+
+from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
+>>>>>>> h/lance
 from sag_pipeline.llm.checked import UNTAKEN
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.step_runner import step_of
@@ -283,13 +289,43 @@ class Growth:
 def sizes_of(home: Path) -> dict[str, float]:
     """Megabytes below a home by kind; a file that lies in two places by a hard link counts once, as vectors."""
     found = dict.fromkeys(_ORDER, 0)
+    for kind, _, size in _kinds_of(home):
+        found[kind] += size
+    return {kind: round(size / 1e6, 3) for kind, size in found.items()}
+
+
+def parts_of(home: Path) -> dict[str, Any]:
+    """What takes the space below a home, the largest first, and how many times the text of all documents that is.
+
+    Texts count in UTF-8, as they are read from files: megabytes of their own, of each part and of all together.
+    """
+    taken: Counter[str] = Counter()
+    for kind, path, size in _kinds_of(home):
+        taken[_part(kind, path.relative_to(home))] += size
+    texts = (rows["text"] for rows in Store(home).scan("documents", ["text"]))
+    text = sum(pc.sum(pc.binary_length(each)).as_py() or 0 for each in texts)
+    rows = [{"part": part, "megabytes": size / 1e6, "times": size / max(text, 1)} for part, size in taken.most_common()]
+    return {"text_megabytes": text / 1e6, "times": taken.total() / max(text, 1), "parts": rows}
+
+
+def _part(kind: str, path: Path) -> str:
+    """Of a release what each has; of vectors their table; else the folder."""
+    below = path.parts[1:]
+    if kind == "releases":
+        below = tuple(step for step in below[1:] if step != "layers" and not step.isdigit())[:1]
+    elif kind == "vectors":
+        below = tuple(step.rpartition("-")[0] for step in below if step.endswith(".lance"))
+    return "/".join((kind, *(below[:1] if kind == "releases" or len(path.parts) > 2 else ())))  # noqa: PLR2004  no file
+
+
+def _kinds_of(home: Path) -> Iterator[tuple[str, Path, int]]:
+    """Kind, path and bytes of each file; of one that lies in two places by a hard link once, as vectors."""
     known = set[tuple[int, int]]()
     for kind, folder in sorted(_folders(home), key=lambda each: each[0] == "releases"):  # vectors before their links
-        for stat in _files(folder):
-            place = (stat.st_dev, stat.st_ino)
-            found[kind] += 0 if place in known else stat.st_size
-            known.add(place)
-    return {kind: round(size / 1e6, 3) for kind, size in found.items()}
+        for path, stat in _files(folder):
+            if (place := (stat.st_dev, stat.st_ino)) not in known:
+                known.add(place)
+                yield kind, path, stat.st_size
 
 
 def _folders(home: Path) -> Iterator[tuple[str, Path]]:
@@ -298,13 +334,13 @@ def _folders(home: Path) -> Iterator[tuple[str, Path]]:
         yield "answers" if entry.name.startswith(ANSWERS) else _KINDS.get(entry.name, "other"), entry
 
 
-def _files(folder: Path) -> Iterator[os.stat_result]:
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Every file at or below a path; what a running ingest deletes meanwhile is left out."""
     paths = [Path(root, name) for root, _, names in os.walk(folder) for name in names] or [folder]
     for path in paths:
         try:
             if path.is_file() and not path.is_symlink():
-                yield path.stat()
+                yield path, path.stat()
         except OSError:
             continue
 
@@ -340,7 +376,7 @@ def _counts(release: FoundRelease) -> dict[str, int]:
 
 
 def _bytes_of(folder: Path) -> int:
-    return sum(stat.st_size for stat in _files(folder))
+    return sum(stat.st_size for _, stat in _files(folder))
 
 
 def mean_growth(steps: Sequence[Growth]) -> dict[str, float]:

@@ -1,8 +1,10 @@
 """A home stays in size: the job `prune` and its schedule, and what `sag status` says of sizes, runs and growth."""
 
+import json
 import os
 import shutil
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from sag_pipeline.definitions import defs
 from sag_pipeline.jobs import run_ingest
 from sag_pipeline.runs.dagster_runs import HOME, process_tag
 from sag_pipeline.runs.status import age_hours, sizes_of, status_of
+from sag_pipeline.store.store import Store
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError
@@ -130,6 +133,26 @@ def test_sizes_cover_every_file_and_count_shared_files_once(home):
 
     assert sum(sizes.values()) == pytest.approx(sum(files.values()) / 1e6, abs=0.01)
     assert min(sizes[kind] for kind in ("tables", "ledger", "vectors", "releases")) > 0
+
+
+def test_what_takes_the_space_is_told_beside_the_text(home):
+    grow(2)
+
+    done = CliRunner().invoke(main, ["status", "--sizes", "--json"])
+    told, sizes = json.loads(done.output)["space"], sizes_of(home)
+    shown = CliRunner().invoke(main, ["status", "--sizes"]).output
+
+    text = [text for rows in Store(home).scan("documents") for text in rows["text"].to_pylist()]
+    assert told["text_megabytes"] == pytest.approx(sum(len(each.encode()) for each in text) / 1e6)
+    assert told["times"] == pytest.approx(sum(sizes.values()) / told["text_megabytes"], rel=0.01)
+    kinds = Counter()
+    for row in told["parts"]:
+        kinds[row["part"].partition("/")[0]] += row["megabytes"]
+    assert dict(kinds) == pytest.approx({kind: size for kind, size in sizes.items() if kind in kinds}, abs=0.001)
+    assert {"releases/arrays", "releases/tables", "tables/documents", "vectors/chunks"} <= {
+        row["part"] for row in told["parts"]
+    }
+    assert "times the text" in shown
 
 
 def test_the_status_has_sources_sizes_age_and_growth(home):

@@ -9,7 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-<<<<<<< HEAD
+import pyarrow.compute as pc
+
 from sag_pipeline.extract.name_decisions import (
     DecisionVerb,
     decide_name,
@@ -17,11 +18,6 @@ from sag_pipeline.extract.name_decisions import (
     read_decisions,
     undo_decision,
 )
-=======
-import pyarrow.compute as pc
-
-from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
->>>>>>> h/lance
 from sag_pipeline.llm.checked import UNTAKEN
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.step_runner import step_of

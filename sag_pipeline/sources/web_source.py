@@ -185,9 +185,7 @@ class _Site:
         if self.failures >= _FAILURES:
             raise _RefusedError(f"{_FAILURES} requests failed; the next run asks again")
         if time.monotonic() - self.started > self.web.seconds:
-            raise _RefusedError(
-                f"the run took more than {self.web.seconds:,} s; the next one goes on"
-            )
+            raise _RefusedError(f"the run took more than {self.web.seconds:,} s; the next one goes on")
         for _ in range(_REDIRECTS):
             rules = self._rules(url)
             if not rules.can_fetch(url, _AGENT):

@@ -12,7 +12,13 @@ NAMES = ("502AI创立故事.md", "kestrel-7-recall-2022.md", "kestrel-7-supply-a
 
 
 def test_one_run_uses_every_prompt_file_and_its_costs_add_up(tmp_path: Path):
-    calls, refused = run_every_step(tmp_path, [DOCUMENTS / name for name in NAMES], sections=3)
+    revised = [tmp_path / f"{month}.md" for month in ("May", "June")]
+    for path, share in zip(revised, (31, 27), strict=True):
+        path.write_text(
+            f"# {path.stem}\n\n3 {path.stem} 2025\n\nThe market share of Orin Pumps is {share} %.\n", encoding="utf-8"
+        )
+
+    calls, refused = run_every_step(tmp_path, [*(DOCUMENTS / name for name in NAMES), *revised], sections=3)
 
     *steps, whole = table_of(calls, refused, 1_000_000, Prices(1.0, 2.0))
     assert [row["step"] for row in steps if not row["calls"]] == []

@@ -128,7 +128,7 @@ def ask_alone(opening, folder, environment=None):
     command = [sys.executable, "-I", "-c", opening + TEN, folder]
     environment = {**os.environ, **(environment or {})}
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/", env=environment)
-    return json.loads(done.stdout)
+    return json.loads(done.stdout.splitlines()[-1])  # a slow query shows its progress before
 
 
 def ten_answers(release):

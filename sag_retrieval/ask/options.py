@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Final, Literal, Protocol
 
-from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.options import Bounds, Internal, check_options
 
 
@@ -112,3 +113,7 @@ class AskOptions:
     def __post_init__(self) -> None:
         """Refuse values out of bounds, with the value and the bound."""
         check_options(self, QueryError)
+        try:
+            date.fromisoformat(self.today or "2000-01-01")
+        except ValueError:
+            raise QueryError(f"today {shown(self.today)} is no day such as 2025-06-30") from None

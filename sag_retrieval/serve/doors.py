@@ -423,7 +423,7 @@ def ask(release: Release, asked: AskRequest, on_event: Callable[[Progress], None
         citations=[CitedPlace.model_validate(each) for each in found.citations],
         notes=list(found.notes),
         sql=found.sql,
-        rows=[_plain(row) for row in found.rows[:_MOST_ANSWER_ROWS]],
+        rows=[_plain(dict(row)) for row in found.rows[:_MOST_ANSWER_ROWS]],
         seconds=found.seconds,
         calls=usage.calls,
         input_tokens=usage.input_tokens,

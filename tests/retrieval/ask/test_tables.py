@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from sag_retrieval import Release, open_release
+from sag_retrieval.ask import AskOptions
 from sag_retrieval.ask.table_question import form_of
+from sag_retrieval.core.errors import QueryError
 from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 
@@ -85,6 +87,11 @@ def test_what_the_rows_do_not_tell_is_said(release):
 )
 def test_a_word_that_no_cell_or_column_explains_is_not_counted_over(release, question):
     assert release.ask(question).sql == ""
+
+
+def test_a_day_that_is_none_is_refused():
+    with pytest.raises(QueryError, match="today 'soon' is no day such as 2025-06-30"):
+        AskOptions(today="soon")
 
 
 def test_no_sql_runs_under_a_restriction(release):

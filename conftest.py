@@ -99,6 +99,7 @@ _pages = Sybil(
 )
 _FACE = [
     "sag_retrieval/api.py",
+    "sag_retrieval/documents.py",
     "sag_retrieval/core/public.py",
     "sag_retrieval/release/releases.py",
     "sag_retrieval/search/result.py",

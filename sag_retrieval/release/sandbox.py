@@ -541,7 +541,7 @@ class SqlSandbox:
     def left(self) -> "_Left":
         """The tables without the documents that are away now."""
         gone = self._gone()
-        if gone is not self._left.gone:
+        if gone != self._left.gone:
             named: tuple[NamedIds, ...] = ()
             tables = self._tables
             if gone and self._index is not None:

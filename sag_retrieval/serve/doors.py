@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -423,7 +423,7 @@ def ask(release: Release, asked: AskRequest, on_event: Callable[[Progress], None
         citations=[CitedPlace.model_validate(each) for each in found.citations],
         notes=list(found.notes),
         sql=found.sql,
-        rows=[_plain(dict(row)) for row in found.rows[:_MOST_ANSWER_ROWS]],
+        rows=[_plain(row) for row in found.rows[:_MOST_ANSWER_ROWS]],
         seconds=found.seconds,
         calls=usage.calls,
         input_tokens=usage.input_tokens,
@@ -652,7 +652,7 @@ def _left_out(kept: int, whole: int, what: str) -> str:
     return f"{whole - kept:,} of {whole:,} {what} left out" if kept < whole else ""
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row whose values JSON has."""
     return {name: _value(value) for name, value in row.items()}
 

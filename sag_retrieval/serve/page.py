@@ -133,7 +133,7 @@ def _ties(index: Index, members: list[Rows]) -> list[list[dict[str, Any]]]:
 
 def _first_of(weights: Floats) -> Rows:
     """The places of the largest weights above 0."""
-    return np.argsort(-weights, kind="stable")[: min(_TIES, int((weights > 0).sum()))]
+    return np.argsort(-weights, kind="stable")[: min(_TIES, int((weights > 0).sum()))].astype(np.int32)
 
 
 def corrections(release: Release, most: int) -> ListedAnswer:

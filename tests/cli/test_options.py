@@ -305,6 +305,7 @@ def _changed(option: Any) -> RunOptions:
         "keys",
         "all",
         "louvain",
+        "lexrank",
         "low",
         "text",
         "7",

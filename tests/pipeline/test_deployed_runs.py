@@ -19,6 +19,7 @@ NOWHERE = "http://127.0.0.1:9/v1"  # the port `discard`, where nothing listens
 def test_schedules_run_when_the_settings_say(monkeypatch):
     monkeypatch.setenv("SAG_SCHEDULE", "30 5 * * 1")
     monkeypatch.setenv("SAG_PRUNE_SCHEDULE", "0 6 * * 1")
+    monkeypatch.setenv("SAG_REPORT_SCHEDULE", "15 7 * * 2")
     monkeypatch.setenv("SAG_TIME_ZONE", "Asia/Shanghai")
 
     found = {each.name: (each.cron_schedule, each.execution_timezone) for each in _of_settings().schedules}
@@ -26,6 +27,7 @@ def test_schedules_run_when_the_settings_say(monkeypatch):
     assert found == {
         "nightly_ingest": ("30 5 * * 1", "Asia/Shanghai"),
         "nightly_prune": ("0 6 * * 1", "Asia/Shanghai"),
+        "report_schedule": ("15 7 * * 2", "Asia/Shanghai"),
     }
 
 

@@ -218,7 +218,7 @@ def test_passages_of_a_plain_text_stand_under_its_headings(tmp_path):
 
     for book in books:
         start = bible.text.index(f"river {book[:2]}")
-        assert place_name(places_within(bible.metadata, start, start + 5), start, start + 5) == book
+        assert place_name(places_within(bible.metadata, start, start + 5), start, start + 5) == f"{book} 1:1"
     assert letter.metadata == "{}"
 
 

@@ -30,7 +30,7 @@ def decide_documents(
         >>> from sag_retrieval import decide_documents
         >>> found = decide_documents("disable", where={"language": "zh"}, is_dry=True)
         >>> len(found), found[0].document_id
-        (9, '二号线延误报告-2021.md')
+        (13, '502AI创立故事.md')
 
     Args:
         verb: `disable`: nothing of a document is found, and the next ingest publishes without it; its rows stay in the

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.language.asked import asked_words
+from sag_retrieval.language.units import is_currency, unit_name
 from sag_retrieval.language.words import fold, tokens
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.statements.header_classes import HeaderClass, header_class
@@ -107,6 +108,14 @@ class Relation:
         """The terms of its columns and titles, and the classes that its columns are of."""
         classes = {column.of_class for column in self.columns}
         return self.subjects.union(*(tokens(header) for header in self.headers), filter(None, classes))
+
+    @cached_property
+    def currency(self) -> Column | None:
+        """The column that says in which currency the amounts of a row are, such as `EUR` or `美元`."""
+        for column in self.columns:
+            if column.values and all(is_currency(unit_name(text)) for text in column.values.values()):
+                return column
+        return None
 
     @property
     def first(self) -> Column:

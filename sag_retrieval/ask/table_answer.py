@@ -23,6 +23,7 @@ from sag_retrieval.ask.table_question import (
 )
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.language.spans import first_day, last_day
+from sag_retrieval.language.units import unit_name
 from sag_retrieval.language.words import is_cjk
 from sag_retrieval.notebook import key_text, readable
 from sag_retrieval.release.sandbox import LONGEST
@@ -124,6 +125,9 @@ def _listed(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan |
     first = reading.relation.first
     by = free[0] if len(free) == 1 and free[0] != first and free[0].is_repeated else None
     shown = tuple(column for column in free if column != first)
+    currency = reading.relation.currency
+    if currency and currency not in shown and any(column.of_class == "amount" for column in shown):
+        shown = (*shown, currency)
     return None if reading.form == "cell" and not free else TablePlan(reading, reading.form, None, by, shown, today)
 
 
@@ -208,7 +212,7 @@ def sql_of(plan: TablePlan) -> str:
     cells = [f"max(CASE WHEN header = {_quoted(c.header)} THEN {_kept(c, plan)} END) AS {_name(c.header)}"
              for c in columns]  # fmt: skip
     if plan.value is not None and plan.value.kind == "number":
-        cells.append(f"max(CASE WHEN header = {_quoted(plan.value.header)} THEN unit END) AS unit")
+        cells.append(f"{_unit(plan.value, relation.currency)} AS unit")
     tables = " OR ".join(f"(document_id = {_quoted(document)} AND table_index = {number})"
                          for document, number in relation.tables)  # fmt: skip
     given = ",\n    ".join(['document_id, table_index, row_index, min(start) AS start, max("end") AS "end"', *cells])
@@ -218,6 +222,15 @@ def sql_of(plan: TablePlan) -> str:
                         'document_id, table_index, row_index, start, "end"'])  # fmt: skip
     conditions = f"\nWHERE {' AND '.join(where)}" if where else ""
     return f"WITH given AS (\n  {inner})\nSELECT {answer}{listed}\nFROM given{conditions}{order}"
+
+
+def _unit(value: Column, currency: Column | None) -> str:
+    """The unit of a row's number: its own, else of an amount the currency that the row names."""
+    own = f"max(CASE WHEN header = {_quoted(value.header)} THEN unit END)"
+    if currency is None or value.of_class != "amount":
+        return own
+    codes = " ".join(f"WHEN {_quoted(text)} THEN {_quoted(unit_name(text))}" for text in currency.values.values())
+    return f"coalesce({own}, max(CASE WHEN header = {_quoted(currency.header)} THEN CASE text {codes} END END))"
 
 
 def _kept(column: Column, plan: TablePlan) -> str:
@@ -259,7 +272,8 @@ def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
         where = [*where, f"{value} IS NOT NULL"]
         if plan.reading.compared:
             return f"{value} AS answer, ", where, f"\nORDER BY {value} {down}, {place}"
-        last = f"\nQUALIFY rank() OVER (ORDER BY {value} {down}) = 1\nORDER BY {place}"
+        of_unit = "PARTITION BY unit " if plan.value is not None and plan.value.kind == "number" else ""
+        last = f"\nQUALIFY rank() OVER ({of_unit}ORDER BY {value} {down}) = 1\nORDER BY {place}"
         return f"{value} AS answer, ", where, last
     return "", where, f"\nORDER BY {place}"
 
@@ -302,7 +316,8 @@ def run_plan(session: Session, context: ReleaseContext, plan: TablePlan) -> Tabl
         return None
     value = _name(plan.value.header).strip('"') if plan.value else ""
     counted = [row for row in rows if not value or row[value] is not None]
-    if not counted or (plan.form in ("most", "least") and len({row.get("unit") for row in counted}) > 1):
+    is_compared = plan.form in ("most", "least") and (plan.by is not None or bool(plan.reading.compared))
+    if not counted or (is_compared and len({row.get("unit") for row in counted}) > 1):
         return None
     if plan.by and plan.form in ("most", "least") and not plan.reading.compared:
         counted = [row for row in counted if row["answer"] == counted[0]["answer"]]
@@ -414,8 +429,8 @@ def _missing(
             found.append(
                 f"{empty}行没有数值" if is_chinese else f"{empty} {'row has' if empty == 1 else 'rows have'} no value"
             )
-        if len({row["unit"] for row in counted}) > 1:
-            found.append("单位不同，分别计算" if is_chinese else "Units differ; each has its own value")
+    if len({row.get("unit") for row in counted}) > 1:
+        found.append("单位不同，分别计算" if is_chinese else "Units differ; each has its own value")
     return found
 
 

@@ -22,13 +22,20 @@ ORDERS = """# Orders
 """
 TASKS = "任务,执行人,完成日期,进展\n预订礼堂,李安,2025-03-05,进行中\n订购鲜花,高博,2025-04-01,已结束\n租借桌椅,李安,2025-06-30,进行中\n"
 PRICES = "| Item | Price |\n|---|---|\n| Seal | 3 EUR |\n| Ring | 4 USD |\n| Bolt | 5 EUR |\n"
+EXPORTS = """| Shipment | Buyer | Amount | Currency |
+|---|---|---|---|
+| S-1 | Halden | 900 | EUR |
+| S-2 | Halden | 400 | EUR |
+| S-3 | Bluebird | 700 | USD |
+"""
+"""Amounts whose currency stands in a column of its own."""
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
-    """Three tables in three formats."""
+    """Tables in two formats and languages."""
     home, folder = (tmp_path_factory.mktemp(name) for name in ("home", "files"))
-    for name, text in {"orders.md": ORDERS, "任务.csv": TASKS, "prices.md": PRICES}.items():
+    for name, text in {"orders.md": ORDERS, "任务.csv": TASKS, "prices.md": PRICES, "exports.md": EXPORTS}.items():
         (folder / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAG_HOME", str(home))
@@ -73,6 +80,19 @@ def test_what_the_rows_do_not_tell_is_said(release):
     assert apart.text.startswith("4 EUR + 4 USD: ")
     assert "Units differ" in apart.text
     assert apart.notes == ("Units differ; each has its own value",)
+
+
+def test_amounts_of_two_currencies_are_never_added_or_compared(release):
+    total = release.ask("What is the total amount of the shipments?")
+    of_one = release.ask("What is the total amount of the shipments to Halden?")
+    most = release.ask("Which shipment has the highest amount?")
+    told = release.ask("What is the amount of shipment S-3?")
+
+    assert total.text.startswith("1,300 EUR + 700 USD: ")
+    assert of_one.text.startswith("1,300 EUR: ")
+    assert most.text.startswith("S-1 – 900 EUR [1]; S-3 – 700 USD [2]")
+    assert "Units differ" in most.text
+    assert "Amount: 700, Currency: USD" in told.text
 
 
 @pytest.mark.parametrize(

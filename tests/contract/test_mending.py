@@ -379,6 +379,12 @@ TOLD_ELSEWHERE = (
     "; a scan needs OCR: `sag ingest --set ocr=eng`",
     "; pictures need OCR: `sag ingest --set ocr=rapidocr`",
     "; `sag watch SOURCE --every 3600` reads it once an hour",
+    "`sag documents ",
+    " {}: nobody finds them any more, and the next `sag ingest` ",
+    "enabled {}: what the release still has is found again, the next `sag ingest` publishes all of them",
+    ", and what may be seen here is restricted or was disabled since, which `sag ingest` follows",
+    "The module by which the pipeline lets `sag serve` decide on names.",
+    "this key does not decide on names; `decides: true` in the file of keys lets it, or use `sag keys`",
     "Next: `sag search",
     "An option, see `sag settings",
     "or raise the bound: `sag ingest --set conversion_seconds=",
@@ -428,7 +434,7 @@ TOLD_ELSEWHERE = (
 """One ends the demo, six are help and lists of options: no faults. Two need files that are slow to read:
 `test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,
 those of workers in `tests/pipeline/engines`, that of `sag retrieve` in `tests/api/test_retrieve.py`, that of `sag export` in `tests/pipeline/test_exports.py`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
-condition in `tests/pipeline/test_report_definitions.py`, that of a key schema in `tests/pipeline/test_reprocess.py`, those of `sag serve` in
+condition in `tests/pipeline/test_report_definitions.py`, that of a key schema in `tests/pipeline/test_reprocess.py`, those of `sag serve` and `sag documents` in
 `tests/serve`, that of `sag watch` in `tests/cli/test_watch.py`, that of pictures in `tests/pipeline/test_own_kinds.py`,
 the last two in `tests/contract/test_disks.py`, the others in `tests/cli/test_outcomes.py`."""
 

@@ -13,8 +13,8 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 74_096,
-    "lines of code": 43_632,
+    "lines of both packages": 74_120,
+    "lines of code": 43_649,
     "lines of hand rules for language": 3_950,
     "regular expressions outside language/": 115,
     "modules": 366,
@@ -27,7 +27,7 @@ BOUNDS = {
     "decision records, words of the longest": 200,
     "pages of docs": 25,
     "pages of docs, words": 41_499,
-    "lines of tests": 49_602,
+    "lines of tests": 49_628,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

@@ -13,8 +13,8 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 74_120,
-    "lines of code": 43_649,
+    "lines of both packages": 74_118,
+    "lines of code": 43_646,
     "lines of hand rules for language": 3_950,
     "regular expressions outside language/": 115,
     "modules": 366,

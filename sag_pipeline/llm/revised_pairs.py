@@ -7,6 +7,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from sag_pipeline.extract.revisions import Revision
+from sag_pipeline.llm.same_names import PairPart
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
@@ -42,32 +43,19 @@ class RevisionVerdicts(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class RevisedPair:
+class RevisedPair(PairPart):
     """Two statements with their days (a `Part`): several pairs share one question."""
+
+    step = STEP
 
     statements: tuple[str, str]
     said: tuple[str, str]
     language: str
 
     @property
-    def kind(self) -> str:
-        """Pairs of one language share a prompt."""
-        return f"{STEP} {self.language}"
-
-    @property
     def size(self) -> int:
         """Tokens of the statements."""
         return sum(map(estimate_tokens, self.statements))
-
-    @property
-    def weight(self) -> float:
-        """The number of pairs is bounded by `LIMITS` alone."""
-        return 0.0
-
-    @property
-    def source(self) -> str:
-        """None: a pair compares documents, whatever their sources."""
-        return ""
 
     def merge(self, parts: Sequence["RevisedPair"]) -> Request[RevisionVerdicts]:
         """One question about all pairs, numbered from 1."""

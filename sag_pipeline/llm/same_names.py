@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,23 +36,17 @@ class SamePairs(BaseModel):
     same: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class NamePair:
-    """Two names with a sentence each (a `Part`): several pairs share one question."""
+class PairPart:
+    """What a `Part` says that is a pair to compare: pairs of one language share a prompt, whatever their sources."""
 
-    names: tuple[str, str]
-    sentences: tuple[str, str]
+    __slots__ = ()
+    step: ClassVar[str]
     language: str
 
     @property
     def kind(self) -> str:
         """Pairs of one language share a prompt."""
-        return f"{STEP} {self.language}"
-
-    @property
-    def size(self) -> int:
-        """Tokens of names and sentences."""
-        return sum(map(estimate_tokens, (*self.names, *self.sentences)))
+        return f"{self.step} {self.language}"
 
     @property
     def weight(self) -> float:
@@ -63,6 +57,22 @@ class NamePair:
     def source(self) -> str:
         """None: a pair compares documents, whatever their sources."""
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamePair(PairPart):
+    """Two names with a sentence each (a `Part`): several pairs share one question."""
+
+    step = STEP
+
+    names: tuple[str, str]
+    sentences: tuple[str, str]
+    language: str
+
+    @property
+    def size(self) -> int:
+        """Tokens of names and sentences."""
+        return sum(map(estimate_tokens, (*self.names, *self.sentences)))
 
     def merge(self, parts: Sequence["NamePair"]) -> Request[SamePairs]:
         """One question about all pairs, numbered from 1. Sentences are no part of its identity."""

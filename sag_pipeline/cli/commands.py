@@ -23,7 +23,7 @@ from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import Pace, listening, told_every
 from sag_retrieval.cli.choices import MORE_SETTINGS, NAME_DECIDER, OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say
-from sag_retrieval.core.errors import SagError, SourceError
+from sag_retrieval.core.errors import SagError, SettingsError, SourceError
 from sag_retrieval.core.options import build_options, parse_settings
 
 if TYPE_CHECKING:
@@ -48,7 +48,12 @@ def register(main: click.Group) -> None:
 def _instance_row() -> list[dict[str, str]]:
     """Where Dagster keeps runs, and what its instance lacks of what the shipped one has."""
     from sag_pipeline.runs.dagster_runs import is_kept, lacks, open_instance  # noqa: PLC0415  Dagster is slow to load
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
+    try:
+        load_settings()
+    except SettingsError:
+        return []  # which home has the records is not known; the command ends with what is wrong
     if not is_kept():
         return []
     with open_instance() as instance:

@@ -103,22 +103,18 @@ def make_revisions(store: Store, judge: Judge | None = None) -> dict[str, pa.Tab
 
 def said_times(store: Store, today: str) -> dict[str, Any]:
     """When events were said: oldest and newest day, how many have none or one after today, and where the days stand."""
-    rows = pa.concat_tables(
-        [
-            each.select(["context_date", "context_source"])
-            for each in store.scan("events", ("context_date", "context_source"))
-        ]
+    columns = ("context_date", "context_source")
+    rows = pa.concat_tables([each.select(columns) for each in store.scan("events", columns)])
+    days, sources = (
+        {each["values"]: each["counts"] for each in pc.value_counts(rows[name]).to_pylist()} for name in columns
     )
-    ends = pc.min_max(rows["context_date"]).as_py()
-    places = {
-        str(each["values"] or "unknown"): each["counts"] for each in pc.value_counts(rows["context_source"]).to_pylist()
-    }
+    said = sorted(filter(None, days))
     return {
-        "oldest_said": ends["min"] or "unknown",
-        "newest_said": ends["max"] or "unknown",
-        "said_after_today": pc.sum(pc.greater(rows["context_date"], today)).as_py() or 0,
-        "share_without_day": round(rows["context_date"].null_count / max(1, len(rows)), 3),
-        "days_from": dict(sorted(places.items())),
+        "oldest_said": said[0] if said else "unknown",
+        "newest_said": said[-1] if said else "unknown",
+        "said_after_today": sum(days[day] for day in said if day > today),
+        "share_without_day": round(days.get(None, 0) / max(1, len(rows)), 3),
+        "days_from": dict(sorted((str(source or "unknown"), count) for source, count in sources.items())),
     }
 
 

@@ -35,7 +35,8 @@ from sag_retrieval.release.vectors import VECTOR
 _ROWS_A_BLOCK: Final = 16_384
 _LEAST_STAYING: Final = 0.75
 """A table of which a smaller share stays is written again: layers of releases are merged at the same share."""
-_NOTHING: Final = pa.table([pa.array([], each) for each in (pa.binary(16), pa.string(), pa.int64())], ["", "id", "row"])
+_STORED: Final = pa.schema([("", pa.binary(16)), ("id", pa.string()), ("row", pa.int64())])
+_NOTHING: Final = pa.Table.from_batches([], _STORED)  # arrays of no rows would import pandas
 _Block = tuple[Rows, Vectors]
 
 

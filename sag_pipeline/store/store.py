@@ -262,6 +262,8 @@ class Store:
 
     def remove(self, documents: Sequence[str], others: Sequence[Entry] = ()) -> None:
         """Remove documents from every step, and other entries, and mark that no row of theirs may stay."""
+        if not documents and not others:
+            return
         with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
             stored = self.ledger.select(
                 "SELECT unit, step FROM stored SEMI JOIN wanted ON wanted_id = unit AND kind = 'document' ORDER BY 1, 2"
@@ -273,7 +275,7 @@ class Store:
     def remove_deleted(self) -> None:
         """Remove what people deleted and is still stored."""
         ids = [each.document_id for each in self.taken_out.values() if each.verb == "delete"]
-        self.remove(ids) if ids else None
+        self.remove(ids)
 
     def append(self, table: str, rows: pa.Table) -> None:
         """Add rows to a table that only grows, such as `calls`; no rows add nothing."""

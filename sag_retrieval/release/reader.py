@@ -15,7 +15,6 @@ from threading import Lock
 from typing import get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError, SettingsError
@@ -129,10 +128,8 @@ class Reader:
     def gone(self) -> frozenset[str]:
         """Documents of this release that people took out since."""
         named = self._taken_out() if self._taken_out else self._gone[0]
-        if named is not self._gone[0]:
-            ids = self.index.rows["documents"]["document_id"].combine_chunks()
-            wanted = pa.array(sorted(named), pa.string())
-            found = wanted.filter(pc.is_in(wanted, value_set=ids)).to_pylist()
+        if named is not self._gone[0] and named != self._gone[0]:
+            found = sorted(named.intersection(self.index.rows["documents"]["document_id"].to_pylist()))
             mark = blake2b("\0".join(found).encode(), digest_size=8).hexdigest() if found else ""
             self._gone = named, frozenset(found), mark
         return self._gone[1]

@@ -153,7 +153,7 @@ def read_relations(index: Index) -> tuple[Relation, ...]:
     cells = index.rows["tables"]
     if not 0 < cells.num_rows <= _MOST_CELLS:
         return ()
-    cells = cells.filter(pc.not_equal(cells["header"], ""))
+    cells = cells.filter(pc.cast(pc.binary_length(cells["header"]), pa.bool_()))  # a scalar would import pandas
     tables = _tables(cells)
     titles = _titles(index, {document for document, _ in tables})
     by_headers: dict[tuple[str, ...], list[tuple[str, int]]] = {}

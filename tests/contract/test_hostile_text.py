@@ -60,7 +60,7 @@ def hostile(home, tmp_path, monkeypatch) -> Path:
         "metadata": {ATTACK: [ATTACK, "a\u2028b"]},
         "events": [{"content": EVENT, "keys": [{"type": f"t{ATTACK}", "value": f"Heron{ATTACK}{MARKUP}"}]}],
     }
-    lines = [json.dumps(given | {"id": f"{n}{ATTACK}"}) for n in range(6)]
+    lines = [json.dumps(given | {"id": f"{n}{ATTACK}"}).replace("in 2021", f"in {2016 + n}") for n in range(6)]
     (folder / "given.jsonl").write_text("\n".join(lines) + "\n{" + ATTACK.replace("\n", ""), encoding="utf-8")
     for n in range(8):  # keys that every event carries tie none together
         (folder / f"log-{n}.md").write_text(f"# Log {n}\n\nThe Egret left pier {n} with {n + 3} crates.\n")

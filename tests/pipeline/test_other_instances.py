@@ -43,7 +43,7 @@ def test_what_an_instance_lacks_is_gone_once_the_lines_are_added(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("shipped", [True, False])
 def test_settings_and_the_log_of_a_run_say_what_the_instance_lacks(tmp_path, shipped, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # the shipped file keeps runs below the folder of the process
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "a.md").write_text("# Heron\n\nThe Heron was sold to Mara Holt in 1990.\n")
     (tmp_path / "dagster").mkdir()
@@ -58,6 +58,7 @@ def test_settings_and_the_log_of_a_run_say_what_the_instance_lacks(tmp_path, shi
 
     (row,) = [each for each in json.loads(sag("settings", "--json")) if each["name"] == "DAGSTER_HOME"]
     sag("ingest", "inbox")
+    monkeypatch.setenv("SAG_HOME", told["SAG_HOME"])  # the shipped file keeps runs in the home
     with dg.DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         (run,) = instance.get_runs()
         logged = [each.message for each in instance.all_logs(run.run_id) if "lacks something" in each.message]

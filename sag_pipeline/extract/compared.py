@@ -32,7 +32,7 @@ def blocks_of(words: Iterable[str], names: Iterable[str]) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class PairChange:
     """What a change of the statements asks for; both arrays have the shape (pairs, 2) and rows of `statements`."""
 
     statements: pa.Table
@@ -43,7 +43,7 @@ class Change:
     """Pairs of statements that stay and are compared no more."""
 
 
-def changed(stay: pa.Table, new: pa.Table, gone: pa.Table, largest: int = _LARGEST_BLOCK) -> Change:
+def changed(stay: pa.Table, new: pa.Table, gone: pa.Table, largest: int = _LARGEST_BLOCK) -> PairChange:
     """Which pairs a change brings together and apart.
 
     Two statements are compared if they share two blocks of at most `largest` statements, and by nothing else. So
@@ -74,7 +74,7 @@ def changed(stay: pa.Table, new: pa.Table, gone: pa.Table, largest: int = _LARGE
     is_near[owner[flips[code] & is_kept]] = True
     near = is_near[owner] & is_kept
     closer, farther = (_pairs(owner, code, near & each[code]) for each in (now, before))
-    return Change(every.slice(0, end), np.concatenate([together, _only(closer, farther)]), _only(farther, closer))
+    return PairChange(every.slice(0, end), np.concatenate([together, _only(closer, farther)]), _only(farther, closer))
 
 
 def _few(code: Rows64, count: int, largest: int) -> Flags:

@@ -22,7 +22,7 @@ PAIRS_PER_EVENT: Final = 0.02
 """Most pairs that are asked about, for each event: a pile that revises itself has one in eight, others hardly any."""
 MODEL: Final = "model"
 """Evidence of a revision whose kind a model said."""
-Verdict = Literal["corrects", "replaces", "updates", "contradicts", "apart"]
+PairKind = Literal["corrects", "replaces", "updates", "contradicts", "apart"]
 
 
 class PairVerdict(BaseModel):
@@ -31,7 +31,7 @@ class PairVerdict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     pair: int
-    verdict: Verdict
+    verdict: PairKind
 
 
 class RevisionVerdicts(BaseModel):
@@ -118,7 +118,7 @@ class RevisionQuestions:
         return RevisedPair(texts, (one.earlier_said or "", one.later_said or ""), spoken)
 
 
-def _judged(one: Revision, verdict: Verdict) -> Revision:
+def _judged(one: Revision, verdict: PairKind) -> Revision:
     """A revision with a model's verdict: agreed, it is surer; of two things, or out of order, it is a contradiction.
 
     Which of two statements came first is a matter of their days, which a model cannot know better.

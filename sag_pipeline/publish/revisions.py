@@ -42,7 +42,7 @@ _NAMES: Final = "compared_names"
 alone, and the key that each aligned one stood for."""
 
 
-class Judge(Protocol):
+class RevisionJudge(Protocol):
     """Says how statements stand to each other; `sag_pipeline.llm.revised_pairs` asks a model."""
 
     @property
@@ -55,7 +55,7 @@ class Judge(Protocol):
         ...
 
 
-def revisions_state(store: Store, judge: Judge | None = None) -> str:
+def revisions_state(store: Store, judge: RevisionJudge | None = None) -> str:
     """Hash of everything that the table is made from."""
     decisions = decisions_digest(read_revision_decisions(store.home))
     decided_by = f"{decisions}{judge.fingerprint if judge else ''}"
@@ -68,7 +68,7 @@ def decided_by(store: Store) -> str:
     return made.input_hash.rsplit("|", 2)[0] if made else ""
 
 
-def make_revisions(store: Store, judge: Judge | None = None) -> dict[str, pa.Table]:
+def make_revisions(store: Store, judge: RevisionJudge | None = None) -> dict[str, pa.Table]:
     """The table `revisions`, and those that say what it was made from, for the next time.
 
     They depend on the current state of the store alone; what an ingest left as it was is not compared again.

@@ -11,7 +11,7 @@ from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.question import question_parts
-from sag_retrieval.ask.relations import Column, Relation, TableRow
+from sag_retrieval.ask.relations import Relation, RelationColumn, RelationRow
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import TableAnswer, plan_of, run_plan, today_of
@@ -80,7 +80,7 @@ def _asked(session: Session, relation: Relation) -> Reading | None:
     return replace(reading, form="cell", mentioned=(*dict.fromkeys([key, *targets]),))
 
 
-def _key_of(reading: Reading) -> Column | None:
+def _key_of(reading: Reading) -> RelationColumn | None:
     """The column of names that the question mentions and does not ask for: the first of the table, if it is one."""
     return reading.relation.first if reading.relation.first in reading.mentioned else None
 
@@ -98,7 +98,7 @@ def _named(session: Session, reading: Reading, hits: Sequence[FoundPassage]) -> 
 
 
 def _sentences(
-    key: Column, weights: Mapping[str, float], relation: Relation, hits: Sequence[FoundPassage]
+    key: RelationColumn, weights: Mapping[str, float], relation: Relation, hits: Sequence[FoundPassage]
 ) -> Iterator[_Named]:
     """Sentences outside of the relation that hold exactly one of the column's names."""
     total = math.fsum(weights.values()) or 1.0
@@ -155,7 +155,7 @@ def is_of_another_row(session: Session, answer: PartAnswer) -> bool:
     return False
 
 
-def _is_strange(reading: Reading, row: TableRow) -> bool:
+def _is_strange(reading: Reading, row: RelationRow) -> bool:
     texts = [each for each in reading.filters if isinstance(each.value, str) and each.comparison == "in"]
     is_named = any(_fits(row, each) for each in texts)
     if reading.form not in ("cell", "list") and not (is_named and reading.counted in reading.mentioned):
@@ -166,7 +166,7 @@ def _is_strange(reading: Reading, row: TableRow) -> bool:
     return bool(reading.mentioned and reading.leftover) and not is_named
 
 
-def _fits(row: TableRow, condition: Filter) -> bool:
+def _fits(row: RelationRow, condition: Filter) -> bool:
     """Whether a row has the text or the day that a condition wants."""
     cell, wanted = row.cells.get(condition.column), str(condition.value)
     return cell is not None and (fold(cell.text) == fold(wanted) or (cell.date or "").startswith(wanted))

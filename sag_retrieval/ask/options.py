@@ -116,4 +116,4 @@ class AskOptions:
         try:
             date.fromisoformat(self.today or "2000-01-01")
         except ValueError:
-            raise QueryError(f"today {shown(self.today)} is no day such as 2025-06-30") from None
+            raise QueryError(f"today must be a day such as 2025-06-30, or empty; got {shown(self.today)}") from None

@@ -16,7 +16,7 @@ from sag_retrieval.language.words import fold, tokens
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.statements.header_classes import HeaderClass, header_class
 
-ColumnKind = Literal["number", "date", "text"]
+CellKind = Literal["number", "date", "text"]
 _LEAST_SHARE: Final = 0.6
 """Of the cells of a column, that are numbers or dates: a few may say `open` or `n/a`."""
 _YEARS: Final = (1500, 2100)
@@ -35,7 +35,7 @@ class CellValue:
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class RelationRow:
     """A row: the characters `start` to before `end` of its document, and its filled cells by column."""
 
     document_id: str
@@ -47,11 +47,11 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class Column:
+class RelationColumn:
     """A column of a relation: its name, what its cells are, and what its name names."""
 
     header: str
-    kind: ColumnKind
+    kind: CellKind
     cells: tuple[CellValue, ...]
 
     @property
@@ -83,11 +83,11 @@ class Relation:
 
     tables: tuple[tuple[str, int], ...]
     titles: tuple[str, ...]
-    rows: tuple[TableRow, ...]
+    rows: tuple[RelationRow, ...]
     headers: tuple[str, ...]
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[RelationColumn, ...]:
         """Its columns, in order."""
         return tuple(_column(header, [row.cells[header] for row in self.rows if header in row.cells])
                      for header in self.headers)  # fmt: skip
@@ -110,7 +110,7 @@ class Relation:
         return self.subjects.union(*(tokens(header) for header in self.headers), filter(None, classes))
 
     @cached_property
-    def currency(self) -> Column | None:
+    def currency(self) -> RelationColumn | None:
         """The column that says in which currency the amounts of a row are, such as `EUR` or `美元`."""
         for column in self.columns:
             if column.values and all(is_currency(unit_name(text)) for text in column.values.values()):
@@ -118,7 +118,7 @@ class Relation:
         return None
 
     @property
-    def first(self) -> Column:
+    def first(self) -> RelationColumn:
         """The column that names its rows."""
         return self.columns[0]
 
@@ -138,14 +138,14 @@ class Relation:
         return False
 
 
-def _column(header: str, cells: Sequence[CellValue]) -> Column:
+def _column(header: str, cells: Sequence[CellValue]) -> RelationColumn:
     least = max(1.0, _LEAST_SHARE * len(cells))
-    kind: ColumnKind = "text"
+    kind: CellKind = "text"
     if sum(cell.date is not None for cell in cells) >= least:
         kind = "date"
     elif sum(cell.number is not None for cell in cells) >= least:
         kind = "number"
-    return Column(header, kind, tuple(cells))
+    return RelationColumn(header, kind, tuple(cells))
 
 
 def read_relations(index: Index) -> tuple[Relation, ...]:
@@ -165,15 +165,15 @@ def read_relations(index: Index) -> tuple[Relation, ...]:
     return tuple(sorted(made, key=lambda each: (-len(each.rows), each.tables)))
 
 
-def _tables(cells: pa.Table) -> dict[tuple[str, int], list[TableRow]]:
+def _tables(cells: pa.Table) -> dict[tuple[str, int], list[RelationRow]]:
     """The rows of each table."""
-    found: dict[tuple[str, int], dict[int, TableRow]] = {}
+    found: dict[tuple[str, int], dict[int, RelationRow]] = {}
     for cell in cells.to_pylist():
         rows = found.setdefault((cell["document_id"], cell["table_index"]), {})
         row = rows.get(cell["row_index"])
         if row is None:
             place = (cell["document_id"], cell["table_index"], cell["row_index"], cell["start"], cell["end"])
-            row = rows[cell["row_index"]] = TableRow(*place, {})
+            row = rows[cell["row_index"]] = RelationRow(*place, {})
         value = CellValue(cell["text"], cell["number"], cell["unit"], cell["date"])
         row.cells.setdefault(cell["header"], value)
     return {place: list(rows.values()) for place, rows in found.items()}
@@ -181,7 +181,7 @@ def _tables(cells: pa.Table) -> dict[tuple[str, int], list[TableRow]]:
 
 def _relation(
     places: Iterable[tuple[str, int]],
-    tables: Mapping[tuple[str, int], Sequence[TableRow]],
+    tables: Mapping[tuple[str, int], Sequence[RelationRow]],
     titles: Mapping[str, "_Headings"],
 ) -> Relation:
     """The tables at some places as one, each that repeats another left out."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.passages import JoinedPassage, document_row
-from sag_retrieval.ask.relations import Column, Relation
+from sag_retrieval.ask.relations import Relation, RelationColumn
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_question import (
@@ -44,11 +44,11 @@ class TablePlan:
 
     reading: Reading
     form: Form
-    value: Column | None
+    value: RelationColumn | None
     """The column that is added up, averaged, compared or ordered."""
-    by: Column | None
+    by: RelationColumn | None
     """The column whose values are compared, or counted once each."""
-    shown: tuple[Column, ...]
+    shown: tuple[RelationColumn, ...]
     today: str
     is_most: bool = True
 
@@ -121,7 +121,7 @@ def plan_of(reading: Reading, today: str) -> TablePlan | None:
     return _PLANS[reading.form](reading, today, free)
 
 
-def _listed(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+def _listed(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     first = reading.relation.first
     by = free[0] if len(free) == 1 and free[0] != first and free[0].is_repeated else None
     shown = tuple(column for column in free if column != first)
@@ -131,18 +131,18 @@ def _listed(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan |
     return None if reading.form == "cell" and not free else TablePlan(reading, reading.form, None, by, shown, today)
 
 
-def _made(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+def _made(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     value = _number(reading, free)
     return None if value is None else TablePlan(reading, reading.form, value, None, (value,), today)
 
 
-def _next(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+def _next(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     value = _dated(reading, free)
     shown = tuple(column for column in free if column.kind == "text")
     return None if value is None else TablePlan(reading, "next", value, None, (value, *shown), today)
 
 
-def _count(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+def _count(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     counted = reading.counted
     if counted is not None and counted.kind == "number":
         return TablePlan(reading, "sum", counted, None, (counted,), today)
@@ -151,7 +151,7 @@ def _count(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | 
     return TablePlan(reading, "count", None, by, (), today)
 
 
-def _number(reading: Reading, free: Sequence[Column]) -> Column | None:
+def _number(reading: Reading, free: Sequence[RelationColumn]) -> RelationColumn | None:
     """The column of numbers that is meant: named, of amounts, or the only one."""
     numbers = [column for column in reading.relation.columns if column.kind == "number"]
     named = [column for column in free if column.kind == "number"]
@@ -161,14 +161,14 @@ def _number(reading: Reading, free: Sequence[Column]) -> Column | None:
     return numbers[0] if len(numbers) == 1 else amounts[0] if len(amounts) == 1 else None
 
 
-def _dated(reading: Reading, free: Sequence[Column]) -> Column | None:
+def _dated(reading: Reading, free: Sequence[RelationColumn]) -> RelationColumn | None:
     every = [column for column in reading.relation.columns if column.kind == "date"]
     named = [column for column in free if column.kind == "date"]
     due = [column for column in every if column.of_class == "deadline"]
     return next((only[0] for only in (named, due, every) if len(only) == 1), None)
 
 
-def _superlative(reading: Reading, today: str, free: Sequence[Column]) -> TablePlan | None:
+def _superlative(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     relation = reading.relation
     value = _dated(reading, free) if reading.is_dated else _number(reading, free)
     texts = [column for column in free if column.kind == "text"]
@@ -187,7 +187,7 @@ def _superlative(reading: Reading, today: str, free: Sequence[Column]) -> TableP
     return replace(plan, is_most=reading.form == "most")
 
 
-_PLANS: Final[Mapping[Form, Callable[[Reading, str, Sequence[Column]], TablePlan | None]]] = {
+_PLANS: Final[Mapping[Form, Callable[[Reading, str, Sequence[RelationColumn]], TablePlan | None]]] = {
     "count": _count, "sum": _made, "average": _made, "most": _superlative, "least": _superlative, "next": _next,
     "list": _listed, "cell": _listed,
 }  # fmt: skip
@@ -224,7 +224,7 @@ def sql_of(plan: TablePlan) -> str:
     return f"WITH given AS (\n  {inner})\nSELECT {answer}{listed}\nFROM given{conditions}{order}"
 
 
-def _unit(value: Column, currency: Column | None) -> str:
+def _unit(value: RelationColumn, currency: RelationColumn | None) -> str:
     """The unit of a row's number: its own, else of an amount the currency that the row names."""
     own = f"max(CASE WHEN header = {_quoted(value.header)} THEN unit END)"
     if currency is None or value.of_class != "amount":
@@ -233,7 +233,7 @@ def _unit(value: Column, currency: Column | None) -> str:
     return f"coalesce({own}, max(CASE WHEN header = {_quoted(currency.header)} THEN CASE text {codes} END END))"
 
 
-def _kept(column: Column, plan: TablePlan) -> str:
+def _kept(column: RelationColumn, plan: TablePlan) -> str:
     """What of a cell is compared: its number or day where it is ordered or bounded, else its text."""
     is_bounded = any(each.column == column.header and not _is_text(each) for each in plan.reading.filters)
     is_value = plan.value is not None and column.header == plan.value.header
@@ -369,7 +369,7 @@ def _amount(value: float, unit: str | None) -> str:
     return key_text(round(value, 2), unit)
 
 
-def _said(row: Mapping[str, Any], column: Column | None) -> str:
+def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
     """What a cell of a row says, as it is written in the table."""
     if column is None:
         return ""

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final, Literal, NamedTuple
 
 from sag_retrieval.ask.question import question_terms
-from sag_retrieval.ask.relations import Column, Relation
+from sag_retrieval.ask.relations import Relation, RelationColumn
 from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.asked import asked_words, asking
 from sag_retrieval.language.dates import DATE, bare_month, dates
@@ -17,9 +17,9 @@ from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_
 Form = Literal["average", "sum", "most", "least", "next", "count", "list", "cell"]
 FORMS: Final[tuple[Form, ...]] = ("average", "next", "most", "least", "count", "sum", "list")
 """Those that words ask for; of several, the first wins."""
-Comparison = Literal["gt", "gte", "lt", "lte", "in"]
-_BEFORE: Final[tuple[Comparison, ...]] = ("gte", "lte", "gt", "lt", "in")
-_BEHIND: Final[tuple[Comparison, ...]] = ("gte", "lte", "gt", "lt")
+Comparator = Literal["gt", "gte", "lt", "lte", "in"]
+_BEFORE: Final[tuple[Comparator, ...]] = ("gte", "lte", "gt", "lt", "in")
+_BEHIND: Final[tuple[Comparator, ...]] = ("gte", "lte", "gt", "lt")
 _LONGEST_NUMBER: Final = 28
 _NEAR: Final = 24
 """Characters before a value in which its comparison stands."""
@@ -34,7 +34,7 @@ class Filter(NamedTuple):
     """A condition on a column: a text, a number or a date that its cells have, or are above or below."""
 
     column: str
-    comparison: Comparison
+    comparison: Comparator
     value: str | float
     is_negated: bool = False
 
@@ -46,9 +46,9 @@ class Reading:
     relation: Relation
     form: Form
     filters: tuple[Filter, ...]
-    mentioned: tuple[Column, ...]
+    mentioned: tuple[RelationColumn, ...]
     """Columns that the question names, in its order."""
-    counted: Column | None
+    counted: RelationColumn | None
     """The column that `how many` or a superlative counts, if it names one."""
     leftover: frozenset[str]
     """Terms that neither the form, a filter, a column nor a title explains."""
@@ -217,7 +217,7 @@ def _places(marks: _Marks, folded: str) -> Iterator[tuple[int, int]]:
 
 
 class _Bound(NamedTuple):
-    comparison: Comparison
+    comparison: Comparator
     date: str
     number: float
     unit: str | None
@@ -292,7 +292,7 @@ def _has(name: str) -> bool:
 
 
 def _bound(
-    marks: _Marks, relation: Relation, bounds: Sequence[_Bound], named: Sequence[Column]
+    marks: _Marks, relation: Relation, bounds: Sequence[_Bound], named: Sequence[RelationColumn]
 ) -> tuple[list[Filter], bool]:
     """Filters of the dates and numbers, and whether each found its column."""
     filters: list[Filter] = []
@@ -316,12 +316,14 @@ def _bound(
     return filters, True
 
 
-def _date_column(relation: Relation, named: Sequence[Column]) -> Column | None:
+def _date_column(relation: Relation, named: Sequence[RelationColumn]) -> RelationColumn | None:
     dated = [column for column in relation.columns if column.kind == "date"]
     return _only([column for column in dated if column in named]) or _only(dated)
 
 
-def _number_column(relation: Relation, named: Sequence[Column], unit: str | None, behind: str) -> Column | None:
+def _number_column(
+    relation: Relation, named: Sequence[RelationColumn], unit: str | None, behind: str
+) -> RelationColumn | None:
     """The column that a bound is about: named, of its unit, of amounts, or the only one of numbers."""
     numbers = [column for column in relation.columns if column.kind == "number"]
     if unit and is_currency(unit):
@@ -333,7 +335,7 @@ def _number_column(relation: Relation, named: Sequence[Column], unit: str | None
         [c for c in numbers if c.of_class == "amount"]) or _only(numbers)  # fmt: skip
 
 
-def _only(columns: Sequence[Column]) -> Column | None:
+def _only(columns: Sequence[RelationColumn]) -> RelationColumn | None:
     return columns[0] if len(columns) == 1 else None
 
 
@@ -342,9 +344,9 @@ def _terms(header: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words(fold(header)) if not is_cjk(word))
 
 
-def _mentions(marks: _Marks, relation: Relation) -> list[tuple[int, Column]]:
+def _mentions(marks: _Marks, relation: Relation) -> list[tuple[int, RelationColumn]]:
     """Columns whose names stand in the question, whole or in part, and where."""
-    found: list[tuple[int, Column]] = []
+    found: list[tuple[int, RelationColumn]] = []
     for start, end, column in sorted(_wholes(marks, relation), key=lambda each: each[:2]):
         found += [(start, column)] if _take(marks, start, end) else []
     for column in relation.columns:
@@ -354,9 +356,9 @@ def _mentions(marks: _Marks, relation: Relation) -> list[tuple[int, Column]]:
     return found
 
 
-def _wholes(marks: _Marks, relation: Relation) -> list[tuple[int, int, Column]]:
+def _wholes(marks: _Marks, relation: Relation) -> list[tuple[int, int, RelationColumn]]:
     """Where whole names of columns stand: of several in one place the longest and the one of the same form."""
-    found: list[tuple[int, int, int, int, Column]] = []
+    found: list[tuple[int, int, int, int, RelationColumn]] = []
     for place, column in enumerate(relation.columns):
         name = fold(column.header).partition("(")[0].strip()
         for form in dict.fromkeys([name, *_bare(name)]):
@@ -364,7 +366,7 @@ def _wholes(marks: _Marks, relation: Relation) -> list[tuple[int, int, Column]]:
                 is_other = not marks.text.startswith(form, start)
                 found.append((start - end, is_other, place, start, column))
     ranked = sorted(found, key=lambda each: each[:4])
-    chosen: list[tuple[int, int, Column]] = []
+    chosen: list[tuple[int, int, RelationColumn]] = []
     for length, _, _, start, column in ranked:
         if all(start >= last or start - length <= first for first, last, _ in chosen):
             chosen.append((start, start - length, column))
@@ -385,7 +387,7 @@ def _take(marks: _Marks, start: int, end: int) -> bool:
     return is_free
 
 
-def _partial(marks: _Marks, column: Column) -> Iterator[tuple[int, int]]:
+def _partial(marks: _Marks, column: RelationColumn) -> Iterator[tuple[int, int]]:
     """Words of the name in any form; of a Chinese name the longest part of two characters or more."""
     header = fold(column.header)
     for start, end, token in marks.tokens:
@@ -422,7 +424,7 @@ def _alike(one: str, other: str) -> bool:
     return ending in _ENDINGS or (ending[:1] == shorter[-1] and ending[1:] in _ENDINGS)
 
 
-def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, Column]]) -> Iterator[Filter]:
+def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, RelationColumn]]) -> Iterator[Filter]:
     """Of columns of yes and no that the question names: which of both it means; `unpaid` is no in `Paid`."""
     yes, no = ({fold(word) for word in asked_words(name)} for name in ("yes", "no"))
     for column in relation.columns:
@@ -439,7 +441,7 @@ def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, Colu
                 yield Filter(column.header, "in", text)
 
 
-def _meant(marks: _Marks, relation: Relation, named: Sequence[Column]) -> list[tuple[int, Column]]:
+def _meant(marks: _Marks, relation: Relation, named: Sequence[RelationColumn]) -> list[tuple[int, RelationColumn]]:
     """Columns of a class that the question means in other words: `cost` of amounts, `who` of owners."""
     found = []
     for kind in CLASSES:
@@ -458,7 +460,7 @@ def _said(marks: _Marks, kind: HeaderClass) -> Iterator[tuple[int, int]]:
         yield from _places(marks, fold(word))
 
 
-def _counted(marks: _Marks, relation: Relation) -> tuple[Column | None, bool]:
+def _counted(marks: _Marks, relation: Relation) -> tuple[RelationColumn | None, bool]:
     """The column that the counted noun, or its measure word, names; and whether the noun is one of the table at all.
 
     A price is not what is counted, though `per pupil` stands in its name.
@@ -477,7 +479,7 @@ def _counted(marks: _Marks, relation: Relation) -> tuple[Column | None, bool]:
     return None, is_known or (is_cjk(noun) and any(text in noun for c in relation.columns for text in c.values))
 
 
-def _names(noun: str, column: Column) -> bool:
+def _names(noun: str, column: RelationColumn) -> bool:
     if is_cjk(noun):
         header = fold(column.header)
         return any(noun[start : start + 2] in header for start in range(len(noun) - 1)) or noun in _bare(header)

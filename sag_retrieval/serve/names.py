@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.serve.access import AccessKey, NameDecider, Service
+from sag_retrieval.serve.access import NameDecider, Service
 from sag_retrieval.serve.doors import told_error
+from sag_retrieval.serve.page import KeyOf
 
-KeyOf = Callable[[Request], AccessKey | None]
 _Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 

@@ -25,6 +25,7 @@ class SmallModel:
             "DraftPlan": lambda request: _plan(_question(request)),
             "Verdict": _verdict,
             "ModelAnswer": _answer,
+            "WrittenSql": lambda _: {"is_answerable": False},
             "Choice": lambda request: {"numbers": [line["n"] for line in lines_of(request)][:3]},
             "ShortPassages": lambda request: {"passages": [_short(line) for line in lines_of(request)[:3]]},
             "GeneratedAnswer": lambda request: {"answer": _text(lines_of(request))},

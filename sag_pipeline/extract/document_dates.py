@@ -30,6 +30,8 @@ _HEAD = 1_500
 _HEAD_LINES = 15
 _SAYS = patterns("all")
 _LABEL = pattern_of_all("date_label")
+_MADE = pattern_of_all("document_made")
+"""What needs no colon: `Updated September 2025`."""
 _PLACE = re.compile(
     rf"[^\W\d_][\w.’'-]{{1,20}}(?: [\w.’'-]{{1,20}}){{0,2}},?(?: (?:{source_of_all('before_day')}))?", re.IGNORECASE
 )
@@ -179,7 +181,7 @@ def _of_head(text: str, language: str) -> Iterator[tuple[str, str]]:
             before, after = line[: day.start].strip("|*_#> \t"), line[day.end :]
             label = before.rstrip(":：|* \t")
             ends = not after.strip(" .|*_\t") or _TIME_BEHIND.match(after)
-            is_labelled = label != before and _LABEL.fullmatch(label)
+            is_labelled = (label != before and _LABEL.fullmatch(label)) or _MADE.fullmatch(label)
             is_alone = ends and (not before or (_PLACE.fullmatch(before) and not _HOLDS.search(before)))
             if is_labelled or is_alone or (number < _SUBTITLE_LINES and _is_subtitle(line, day, language)):
                 yield day.value, LETTER_HEAD

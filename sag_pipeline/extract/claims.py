@@ -300,7 +300,8 @@ def revision_of(
 def is_old_at(text: str, start: int, end: int) -> bool:
     """Whether words beside a value say that it holds no more."""
     before, behind = text[max(0, start - _BESIDE) : start], text[end : end + _BESIDE]
-    return bool(revising("old_before").search(before) or revising("old_behind").match(behind))
+    names = (("old_before", "old_behind"), ("wrong_before", "wrong_behind"))
+    return any(revising(left).search(before) or revising(right).match(behind) for left, right in names)
 
 
 _OPENING: Final = 300

@@ -23,7 +23,7 @@ from sag_retrieval.statements.scorer import judged, quotable
 from sag_retrieval.topics.naming import names_something
 from sag_retrieval.topics.titler import fits
 
-_OWN_DATES: Final = ("metadata", "mail header", "letter head", "stamp", "file name")
+_OWN_DATES: Final = ("metadata", "letter head", "stamp", "file name")
 """Where a document's date stands: a heading has that of what it tells of."""
 _LIST: Final = 5
 """Documents of a folder without a file name each, from which on they are entries of a list."""

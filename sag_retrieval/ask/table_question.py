@@ -59,6 +59,8 @@ class Reading:
     """Whether a superlative is about days: the latest, the earliest."""
     compared: tuple[str, ...] = ()
     """Values of one column that are compared."""
+    per: RelationColumn | None = None
+    """The column for each of whose values a number is asked."""
 
 
 @dataclass(slots=True)
@@ -133,8 +135,9 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
     filters = [*_values(marks, relation)]
     bounds = _bounds(marks, today) if is_bounded else []
     mentions = _mentions(marks, relation)
+    per = _per(marks, mentions)
     filters += _flags(marks, relation, mentions)
-    bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions])
+    bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions], today)
     filters += bound
     form: Form = next((each for each in FORMS if _is_asked(marks, each)), "cell")
     twice = _compared(filters) if is_comparison(question) else ()
@@ -157,6 +160,7 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
         asking("grouped", "forms").search(marks.text) is not None,
         asking("dated", "forms").search(marks.text) is not None,
         twice,
+        per,
     )
 
 
@@ -181,7 +185,8 @@ def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
         (folded, text, column.header)
         for column in relation.columns
         if column.kind != "date"
-        for folded, text in column.values.items()
+        for name, text in column.values.items()
+        for folded in (name, *_otherwise(name))
         if len(folded) > 1 and not folded.replace(",", "").replace(".", "").isdigit()
     ]
     for folded, text, header in sorted(known, key=lambda each: (-len(each[0]), each[2])):
@@ -190,6 +195,13 @@ def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
                 is_negated = _is_negated(marks, start)
                 marks.mark(start, end)
                 yield Filter(header, "in", text, is_negated)
+
+
+def _otherwise(folded: str) -> Iterator[str]:
+    """A value as questions say it: `未交货` as `没有交货`, `unpaid` as `not paid`."""
+    for beginning in asked_words("beginnings"):
+        if folded.startswith(beginning):
+            yield from (said + folded[len(beginning) :] for said in asked_words(beginning, "beginnings"))
 
 
 def _is_negated(marks: _Marks, start: int) -> bool:
@@ -225,6 +237,13 @@ class _Bound(NamedTuple):
     end: int
     is_plain: bool
     """Whether no word says how values compare with it."""
+    is_bare: bool = False
+    """Whether it is a month without a year."""
+
+    def of(self, column: RelationColumn | None, today: str) -> str:
+        """Its date in a column: a bare month of deadlines is the next of that name, not the last."""
+        is_past = self.is_bare and column is not None and column.of_class == "deadline" and self.date < today[:7]
+        return f"{int(self.date[:4]) + 1}{self.date[4:]}" if is_past else self.date
 
 
 def _months(marks: _Marks, today: str) -> Iterator[tuple[int, int, str]]:
@@ -245,10 +264,11 @@ def _bounds(marks: _Marks, today: str = "") -> list[_Bound]:
     for each in dates(marks.written, marks.language):
         if each.key_type == DATE and each.start not in counted:  # `2000 m²` is no year
             spans[each.start, each.end] = max(str(each.value), spans.get((each.start, each.end), ""), key=len)
-    for start, end, month in _months(marks, today):
-        if all(end <= first or start >= last for first, last in spans):
-            spans[start, end] = month
-    found = [_bound_at(marks, start, end, value, 0.0, None) for (start, end), value in spans.items()]
+    bare = {(start, end): month for start, end, month in _months(marks, today)
+            if all(end <= first or start >= last for first, last in spans)}  # fmt: skip
+    spans |= bare
+    found = [_bound_at(marks, *place, value, 0.0, None)._replace(is_bare=place in bare)
+             for place, value in spans.items()]  # fmt: skip
     for start, end, number, unit in numbers:
         if all(end <= first or start >= last for first, last in spans):
             found.append(_bound_at(marks, start, end, "", number, unit))
@@ -292,14 +312,14 @@ def _has(name: str) -> bool:
 
 
 def _bound(
-    marks: _Marks, relation: Relation, bounds: Sequence[_Bound], named: Sequence[RelationColumn]
+    marks: _Marks, relation: Relation, bounds: Sequence[_Bound], named: Sequence[RelationColumn], today: str
 ) -> tuple[list[Filter], bool]:
     """Filters of the dates and numbers, and whether each found its column."""
     filters: list[Filter] = []
     for bound in bounds:
         if bound.date:
             column = _date_column(relation, named)
-            value: str | float = bound.date
+            value: str | float = bound.of(column, today)
             if column is None and bound.date.isdigit():
                 column, value = _only([each for each in named if each.holds_years]), float(bound.date)
         elif bound.is_plain and marks.text[bound.start : bound.end].isdigit() and bound.unit is None:
@@ -354,6 +374,16 @@ def _mentions(marks: _Marks, relation: Relation) -> list[tuple[int, RelationColu
             places = [place for place in _partial(marks, column) if _take(marks, *place)]
             found += [(start, column) for start, _ in places[:1]]
     return found
+
+
+def _per(marks: _Marks, mentions: Sequence[tuple[int, RelationColumn]]) -> RelationColumn | None:
+    """The column of texts behind `per`, `by`, `各`; None where each of its values stands but once."""
+    for start, column in mentions:
+        found = asking("per", "forms").search(marks.text[:start])
+        if found and column.kind == "text":
+            marks.mark(found.start(), start)
+            return column if column.is_repeated else None
+    return None
 
 
 def _wholes(marks: _Marks, relation: Relation) -> list[tuple[int, int, RelationColumn]]:

@@ -8,8 +8,8 @@ from typing import Final, Literal, NamedTuple, get_args
 from sag_retrieval.language.asked import asked_words, language_tables
 from sag_retrieval.language.words import fold, is_cjk
 
-HeaderClass = Literal["decision", "risk", "action", "owner", "status", "deadline", "amount", "level"]
-"""What a header names; `level` is how severe, likely or urgent something is."""
+HeaderClass = Literal["decision", "risk", "open", "action", "owner", "status", "deadline", "amount", "level"]
+"""What a header names; `open` is what is not settled, `level` how severe, likely or urgent something is."""
 CLASSES: Final[tuple[HeaderClass, ...]] = get_args(HeaderClass)
 MAIN: Final[frozenset[HeaderClass]] = frozenset({"decision", "risk", "action"})
 """Classes that a row is about; the others say something of it."""

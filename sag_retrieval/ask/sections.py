@@ -20,6 +20,8 @@ from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_
 
 _LISTED: Final[frozenset[HeaderClass]] = frozenset({"decision", "risk", "open"})
 """Classes whose statements are prose; owners, deadlines and actions stand in rows, which SQL lists."""
+_NOT_DONE: Final[frozenset[HeaderClass]] = frozenset({"action"})
+"""Classes whose rows are open points where no heading names any."""
 _LEAST_NAMED: Final = 0.5
 """Share of the letters of a heading that are words of a class: `Main risks`, not `Risk assessment of the harbour`."""
 _LEAST_HELD: Final = 0.5
@@ -98,7 +100,7 @@ def answer_from_sections(
     sources, is_chinese = RowSources(context), session.language.startswith("zh")
     found = sorted(_below_headings(session, asked), key=lambda each: each.said, reverse=True)
     found.sort(key=lambda each: each.language.startswith("zh") != is_chinese)
-    in_rows: Collection[HeaderClass] = asked if found else ("action",) if "open" in asked else ()
+    in_rows = asked if found else _NOT_DONE if "open" in asked else frozenset[HeaderClass]()
     found = [each for each in (*found, *_rows(context.relations(), in_rows)) if _holds(each, weights)]
     kept: dict[str, _Statement] = {}
     for each in found:

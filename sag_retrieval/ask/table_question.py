@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-from sag_retrieval.ask.question import question_terms
+from sag_retrieval.ask.question import alike, question_terms
 from sag_retrieval.ask.relations import Relation, RelationColumn
 from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.asked import asked_words, asking
@@ -23,9 +23,6 @@ _BEHIND: Final[tuple[Comparator, ...]] = ("gte", "lte", "gt", "lt")
 _LONGEST_NUMBER: Final = 28
 _NEAR: Final = 24
 """Characters before a value in which its comparison stands."""
-_ENDINGS: Final = frozenset({"er", "r", "or", "ed", "d", "ing", "ment", "ion", "ee", "s", "y", "e", "al", "ance", "n"})
-"""Endings by which a verb and a noun of one stem differ: `bid`, `bidder`."""
-_LEAST_STEM: Final = 3
 _MOST: Final = 12
 """Relations that a question is read for."""
 
@@ -421,7 +418,7 @@ def _partial(marks: _Marks, column: RelationColumn) -> Iterator[tuple[int, int]]
     """Words of the name in any form; of a Chinese name the longest part of two characters or more."""
     header = fold(column.header)
     for start, end, token in marks.tokens:
-        if any(_alike(token, own) for own in _terms(column.header)) and not _only_asks(token):
+        if any(alike(token, own) for own in _terms(column.header)) and not _only_asks(token):
             yield start, end
     if not is_cjk(header):
         return
@@ -435,23 +432,6 @@ def _partial(marks: _Marks, column: RelationColumn) -> Iterator[tuple[int, int]]
 
 def _only_asks(token: str) -> bool:
     return not question_terms(token)
-
-
-def _alike(one: str, other: str) -> bool:
-    """Whether two stems are of one word: equal, or apart by an ending that makes a noun of a verb.
-
-    Examples:
-        >>> _alike("teach", "teacher"), _alike("bid", "bidder"), _alike("cart", "carton")
-        (True, True, False)
-
-    """
-    shorter, longer = sorted((one, other), key=len)
-    if shorter == longer:
-        return True
-    if len(shorter) < _LEAST_STEM or not longer.startswith(shorter):
-        return False
-    ending = longer[len(shorter) :]
-    return ending in _ENDINGS or (ending[:1] == shorter[-1] and ending[1:] in _ENDINGS)
 
 
 def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, RelationColumn]]) -> Iterator[Filter]:
@@ -505,7 +485,7 @@ def _counted(marks: _Marks, relation: Relation) -> tuple[RelationColumn | None, 
     if chosen:
         return chosen[0], True
     terms = tokens(noun)
-    is_known = not terms or any(_alike(term, own) for term in terms for own in relation.subjects)
+    is_known = not terms or any(alike(term, own) for term in terms for own in relation.subjects)
     return None, is_known or (is_cjk(noun) and any(text in noun for c in relation.columns for text in c.values))
 
 
@@ -513,7 +493,7 @@ def _names(noun: str, column: RelationColumn) -> bool:
     if is_cjk(noun):
         header = fold(column.header)
         return any(noun[start : start + 2] in header for start in range(len(noun) - 1)) or noun in _bare(header)
-    return any(_alike(token, own) for token in tokens(noun) for own in _terms(column.header))
+    return any(alike(token, own) for token in tokens(noun) for own in _terms(column.header))
 
 
 def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
@@ -525,7 +505,7 @@ def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
     terms = [term for term in question_terms(rest) if term not in light]
     pairs = {each for term in terms if len(term) > 1 and is_cjk(term) for each in term}
     terms = [term for term in terms if term not in pairs]
-    titled = {term for term in terms if any(term == own or _alike(term, own) for own in relation.subjects)}
+    titled = {term for term in terms if any(term == own or alike(term, own) for own in relation.subjects)}
     return frozenset(terms) - titled, len(titled)
 
 

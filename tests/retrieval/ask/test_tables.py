@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask import AskOptions
 from sag_retrieval.ask.table_question import form_of
+from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import QueryError
 from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
@@ -131,6 +133,19 @@ def test_amounts_of_two_currencies_are_never_added_or_compared(release):
 )
 def test_a_word_that_no_cell_or_column_explains_is_not_counted_over(release, question):
     assert release.ask(question).sql == ""
+
+
+def test_the_screen_shows_the_answer_and_explained_its_rows_and_sql(release):
+    question = "Which orders are not late?"
+
+    plain = CliRunner().invoke(main, ["ask", question]).output
+    explained = CliRunner().invoke(main, ["ask", question, "--explain"]).output
+
+    assert "[1]–[2] orders.md" in plain
+    assert len(plain.splitlines()) <= 5
+    assert "SELECT" not in plain
+    assert "SELECT" in explained
+    assert "PO-2 · Vale Brewery" in explained
 
 
 def test_a_day_that_is_none_is_refused():

@@ -189,7 +189,7 @@ def test_a_section_is_added_by_a_builder_two_templates_and_a_heading(tmp_path):
         "from sag_retrieval.reports.options import ReportOptions as Options;"
         "from sag_retrieval.reports.report import write_report as write;"
         "from dataclasses import replace; events = planted(200)[0];"
-        "events = replace(events, contents=['The harbour office counted 12 boats.'] * 200); write(events, build(events), Options(language='zh'), Path(sys.argv[1]))"
+        "events = replace(events, contents=[f'The harbour office counted {n} boats.' for n in range(200)]); write(events, build(events), Options(language='zh'), Path(sys.argv[1]))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
 

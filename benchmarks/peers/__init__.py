@@ -1,1 +1,0 @@
-"""Other retrieval packages, each in its own environment, beside `sag` on the same passages, vectors and model."""

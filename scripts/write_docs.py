@@ -133,7 +133,7 @@ def _checks() -> Iterator[str]:
     yield "`CURRENT` names it."
     yield ""
     yield "- a release is opened: hashes of manifest and `checksums.npy`; every file is there in its length"
-    yield "- a table's rows, arrays or vectors are first used: its files; of dense vectors the blocks whose rows are read"
+    yield "- a table's rows, arrays or vectors are first used: its files; of dense vectors the blocks that are read"
     yield '- `open_release(verify="full")`: every file at once'
     yield '- `open_release(verify="off")`: lengths; row numbers of links, postings and vectors keep their bounds'
     yield "- `verify_release(folder)`: the hash of every file"
@@ -299,10 +299,10 @@ def _short(values: str) -> str:
 def options() -> str:
     """The page about every option of every method and operation."""
     lines = ["# Options", "", "Written by `just docs` from the options classes; do not edit.", ""]
-    lines += ["The same names hold on the command line (`--set hops=2`), in Python (`options={\"hops\": 2}`, or an object of"]
-    lines += ["the class) and in Dagster. A list is divided by commas, and `none` stands for no value. Options of a method stand"]
-    lines += ["in `sag search --method NAME --set` and `release.search(method=NAME, options=…)`; some methods have none.", ""]
-    lines += ["## Methods", "", "| `--method` | finds passages by | not for |", "|---|---|---|"]
+    lines += ["The same names hold on the command line (`--set hops=2`), in Python (`options={'hops': 2}`, or an object"]
+    lines += ["of the class) and in Dagster. A list is divided by commas, and `none` stands for no value. Options of a"]
+    lines += ["method stand in `sag search --method NAME --set` and `release.search(method=NAME, options=…)`; some have none."]
+    lines += ["", "## Methods", "", "| `--method` | finds passages by | not for |", "|---|---|---|"]
     lines += [f"| `{entry.name}` | {entry.summary} | {entry.weak} |" for entry in METHODS.own.values()]
     lines += [""]
     shown: dict[tuple[str, str], tuple[str, str]] = {}

@@ -3,8 +3,8 @@
     short = projected(embedder.embed(["Who built the Heron buoy?"]))  # shape (1, 512), float16, of length 1
 
 Each column goes to one of 512, as many to each, so that sums keep cosines but for a random error (Weinberger et al.,
-Feature Hashing for Large Scale Multitask Learning, 2009). Of the ten nearest passages 70 to 90 % are among the nearest fifty:
-256 columns lost half as much again, a random matrix of several entries a column more.
+Feature Hashing for Large Scale Multitask Learning, 2009). Of the ten nearest passages 70 to 90 % are among the fifty
+nearest: 256 columns lost half as much again, a random matrix of several entries a column more.
 """
 
 from functools import cache

@@ -301,7 +301,7 @@ def options() -> str:
     lines = ["# Options", "", "Written by `just docs` from the options classes; do not edit.", ""]
     lines += ["The same names hold on the command line (`--set hops=2`), in Python (`options={'hops': 2}`, or an"]
     lines += ["object of the class) and in Dagster. A list is divided by commas, and `none` stands for no value."]
-    lines += ["Options of a method stand in `sag search --method NAME --set` and `release.search(method=NAME, options=…)`."]
+    lines += ["Options of a method: `sag search --method NAME --set`, `release.search(method=NAME, options=…)`."]
     lines += ["", "## Methods", "", "| `--method` | finds passages by | not for |", "|---|---|---|"]
     lines += [f"| `{entry.name}` | {entry.summary} | {entry.weak} |" for entry in METHODS.own.values()]
     lines += [""]

@@ -25,7 +25,6 @@ def given_documents(form: str, source: Path, documents: Path | None = None) -> "
         form: One of `FORMATS`.
         source: A folder (graphrag, lightrag, hipporag), else a Parquet, JSONL, JSON or CSV file.
         documents: For openie and kg: the file with `doc_id`, `title`, `text`, if the records lack them.
-
     """
     from sag_pipeline.importers.knowledge_graph import graphrag_documents, kg_documents, lightrag_documents  # noqa: PLC0415
     from sag_pipeline.importers.passages import event_documents, openie_documents, openie_file  # noqa: PLC0415

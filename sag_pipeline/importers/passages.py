@@ -41,7 +41,6 @@ def openie_file(source: Path) -> Path:
 
     Raises:
         SourceError: If there is none.
-
     """
     found = sorted(source.rglob("openie_*results*.json"), key=lambda path: path.stat().st_mtime_ns)
     if source.is_dir() and not found:

@@ -68,7 +68,6 @@ def read_rows(path: Path) -> Iterator[SourceRow]:
 
     Raises:
         SourceError: If the file is not of the format of its suffix, or a row is not an object.
-
     """
     if path.suffix not in _READERS:
         raise SourceError(f"{path}: {path.suffix!r} is none of {', '.join(_READERS)}")
@@ -130,7 +129,6 @@ def as_key(name: str, key_type: str = UNTYPED) -> tuple[str, str]:
     Examples:
         >>> as_key("March 5, 2019"), as_key("Paris")
         (('date', '2019-03-05'), ('entity', 'Paris'))
-
     """
     if key_type == UNTYPED:
         mention = next(dates(name), None)
@@ -160,7 +158,6 @@ def statement(triple: tuple[str, str, str]) -> str:
     Examples:
         >>> statement(("Ada", "was born in", "London")), statement(("张角", "遇到", "南华老仙"))
         ('Ada was born in London.', '张角遇到南华老仙。')
-
     """
     if is_cjk("".join(triple)):
         return "".join(triple) + "。"

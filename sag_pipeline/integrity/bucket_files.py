@@ -35,7 +35,6 @@ def fetch_home(home: Path) -> BucketFiles | None:
 
     Raises:
         BucketError: If the bucket cannot be read.
-
     """
     bucket = bucket_home(home)
     if bucket is None:
@@ -88,7 +87,6 @@ def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> lis
 
     Raises:
         BucketError: If another run wrote to it meanwhile, or it cannot be written.
-
     """
     bucket = bucket_home(home)
     if bucket is None or found is None or not (is_changed or found.missing):

@@ -89,7 +89,6 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
 
     Raises:
         SourceError: If there is no such home, or a run keeps writing below it.
-
     """
     if not home.is_dir():
         raise SourceError(f"there is no home at {home}; `sag ingest` makes one, SAG_HOME names another")

@@ -81,9 +81,7 @@ def known_about(
         sources: Where keys are known.
         options: How many are found.
 
-    Source:
-        docs/algorithm.md §extraction.29.
-
+    Source: docs/algorithm.md §extraction.29.
     """
     options = options or KnownOptions()
     if not events or not any(source.event_count for source in sources):

@@ -72,7 +72,6 @@ def is_written(name: str, text: str) -> bool:
     Examples:
         >>> is_written("Air Tanzania", "Air Tanzania Ltd flies."), is_written("Air Tanzania", "It is Air Tanzania.")
         (False, True)
-
     """
     at = text.find(name)
     if at < 0:
@@ -88,7 +87,6 @@ def is_named_otherwise(name: str, text: str) -> bool:
     Examples:
         >>> is_named_otherwise("Bob Saget", "Robert Lane Saget acts."), is_named_otherwise("Bob Saget", "He acts.")
         (True, False)
-
     """
     if is_written(name, text):
         return False

@@ -32,9 +32,7 @@ def with_stored_types(schema: KeySchema, keys: pa.Table) -> KeySchema:
         schema: The schema of the home.
         keys: The table `keys` of a release.
 
-    Source:
-        docs/algorithm.md §extraction.29
-
+    Source: docs/algorithm.md §extraction.29.
     """
     if schema != default_schema() or not keys.num_rows:
         return schema

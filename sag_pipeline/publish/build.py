@@ -135,7 +135,6 @@ def build_tables(
         resolution: What keys stand for.
         documents: Which documents; None: all.
         described: StoredRows of distinct keys that are kept even where nothing carries them.
-
     """
     with StoredRows(store, documents) as rows:
         return _build(rows, resolution, np.zeros(0, np.int64) if described is None else described)
@@ -271,7 +270,6 @@ def _write_remaining(draft: Path, base: Base, number: int, resolution: Resolutio
 
     Returns:
         The rows of the layer by table.
-
     """
     below, files = layer_path(number), RowFiles(base.contents, base.manifest, number)
     place, folder = base.contents.place(below), draft / below

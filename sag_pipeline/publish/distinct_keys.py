@@ -70,7 +70,6 @@ def reached(keys: Sequence[pa.Table], changed: pa.Array, said: pa.Table) -> pa.A
         keys: Tables with ids and blocks; a key may be in several, with different blocks.
         changed: Ids.
         said: Pairs of ids, in two columns, that are said to be one thing.
-
     """
     ids = pa.chunked_array([chunk for table in keys for chunk in table["key_id"].chunks], pa.string())
     blocks = [

@@ -137,7 +137,6 @@ def write_database(draft: Path, smoothing: Smoothing, hidden: Hidden | None = No
         smoothing: Of the idf of keys.
         hidden: What layers hide; None: there is one layer.
         base: The folder of the release before.
-
     """
     own = {name: no_rows(COMMUNITY_SCHEMAS[name]) for name in _MADE_LATER}
     for name, rows in {**own, **(hidden.tables() if hidden else {})}.items():

@@ -53,7 +53,6 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
 
     Raises:
         SourceError: If no source can be read.
-
     """
     settings, run = load_settings(), options or RunOptions()
     run = replace(run, key=replace(run.key, schema=_schema_of(run, settings)))

@@ -81,7 +81,6 @@ def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bo
 
     Raises:
         StoreError: If rows of other layers are not in the table.
-
     """
     with store.tables.together():
         return _shown(store, given, release, is_erased=is_erased)

@@ -18,7 +18,6 @@ def take_lock(file: int, *, is_shared: bool = False, waits: bool = False) -> boo
         file: Descriptor of the file.
         is_shared: Whether others may hold a shared lock too.
         waits: Wait until it is free.
-
     """
     if _fcntl is None:
         return is_shared or _lock_byte(file, waits=waits)

@@ -48,7 +48,6 @@ def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
     Raises:
         SourceError: If another process still writes below the folder after `patience` seconds.
         ReadOnlyFolder: If this process may not write there.
-
     """
     until = time.monotonic() + patience
     with _lock_file(folder) as held:
@@ -231,7 +230,6 @@ def check_made(folder: Path) -> str:
 
     Raises:
         ReleaseError: If the list cannot be read, or a file is not as it was written.
-
     """
     try:
         text = (folder / MADE).read_text(encoding="utf-8")

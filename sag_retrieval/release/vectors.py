@@ -110,7 +110,6 @@ def read_runs(folder: Path, name: str) -> Runs:
 
     Raises:
         ReleaseError: If the file is missing or damaged.
-
     """
     path = folder / f"{name}.runs.json"
     try:
@@ -128,7 +127,6 @@ class PlacedRows:
 
         Raises:
             ReleaseError: If a file is missing, or a run reaches beyond its end.
-
         """
         self.row_ids, self.runs, self.table = row_ids, runs, table
         self.shape = (len(row_ids), runs.dimension)
@@ -198,7 +196,6 @@ def open_placed(folder: FilePlace, name: str, release: Path | None = None) -> Pl
 
     Raises:
         ReleaseError: If a file is missing or damaged.
-
     """
     release = release or Path(str(folder)).parent.parent
     runs = read_runs(release / "arrays" / "vectors", name)
@@ -381,7 +378,6 @@ def _counted(rows: Rows, count: int) -> Rows:
 
     Raises:
         IndexError: If one is of no row.
-
     """
     if len(rows) and not -count <= int(rows.min()) <= int(rows.max()) < count:
         raise IndexError(f"rows {rows.min()} to {rows.max()} of a table of {count}")
@@ -402,7 +398,6 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
 
     Raises:
         ReleaseError: If a block has another number of columns than `shape`.
-
     """
     folder.mkdir(parents=True, exist_ok=True)
     stream = iter(blocks)
@@ -473,7 +468,6 @@ def open_dense(folder: FilePlace, name: str, check: CheckRows = _trust) -> Dense
 
     Raises:
         ReleaseError: If a file is missing or damaged.
-
     """
     return DenseVectors(map_array(folder / f"{name}.dense"), read_binary_index(folder, name), check)
 
@@ -483,7 +477,6 @@ def open_sparse(folder: FilePlace, name: str) -> SparseVectors:
 
     Raises:
         ReleaseError: If a file is missing or damaged.
-
     """
     starts, rows, values = (map_array(folder / f"{name}.{kind}") for kind in ("starts", "rows", "values"))
     return SparseVectors(np.array(starts[:-1]), rows, values, int(starts[-1]))

@@ -50,7 +50,6 @@ class Query:
 
         Raises:
             QueryError: If the query or a key is not valid text or too long, or there are too many keys.
-
         """
         check_text("query", self.text, LONGEST_QUERY)
         if isinstance(self.keys, str) or not isinstance(self.keys, Collection):
@@ -74,7 +73,6 @@ def check_text(what: str, text: object, longest: int) -> None:
 
     Raises:
         QueryError: With the value and the bound.
-
     """
     if not isinstance(text, str):
         raise QueryError(f"a {what} must be text, got {shown(text)}")
@@ -184,7 +182,6 @@ def parse_query(index: Index, query: Query) -> ParsedQuery:
 
     Raises:
         QueryError: If it has no word and no key is given.
-
     """
     given = [key for key in query.keys if key.strip()]
     if not query.text.strip() and not given:

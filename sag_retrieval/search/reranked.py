@@ -22,7 +22,6 @@ def reranked(method: Method, model: str) -> Method:
 
     Raises:
         SettingsError: When it ranks, if the model cannot be loaded.
-
     """
 
     def both(index: Index, query: Query) -> Ranking:

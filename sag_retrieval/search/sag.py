@@ -204,9 +204,7 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
     Raises:
         QueryError: If the query is empty.
 
-    Source:
-        docs/algorithm.md §search.
-
+    Source: docs/algorithm.md §search.
     """
     stopwatch = Stopwatch()
     with stopwatch("read"):

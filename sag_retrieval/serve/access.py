@@ -60,7 +60,6 @@ class AccessKeys:
 
         Raises:
             SettingsError: If a name or a hash stands twice.
-
         """
         self._by_hash = {key.hash: key for key in keys}
         if len({key.name for key in keys}) < len(keys) or len(self._by_hash) < len(keys):
@@ -91,7 +90,6 @@ def read_keys(path: Path) -> AccessKeys:
 
     Raises:
         SettingsError: If it cannot be read or has another form.
-
     """
     try:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -134,7 +132,6 @@ class CurrentRelease:
 
         Raises:
             ReleaseError: If there is none, or the restriction of the key does not fit it.
-
         """
         held = self._take()
         try:
@@ -252,7 +249,6 @@ class Service:
             keys: Who may ask.
             heavy: Questions that may ask a model, and reports, that are under way at the same time.
             decider: Who writes decisions on names down; None: nobody decides here.
-
         """
         self.current, self.keys = current, keys
         self._decider = decider
@@ -272,7 +268,6 @@ class Service:
         Raises:
             Busy: If it is a long question, and there are as many as may be.
             ReleaseError: If there is no release.
-
         """
         if is_heavy and not self._heavy.acquire(blocking=False):
             raise Busy(f"{self._most_heavy} long questions are being answered; ask again in a while, or in mode fast")

@@ -30,7 +30,6 @@ class Guard:
             hosts: Names in `Host` and `Origin`, so that no page of another site talks to it through a name that it
                 points here (DNS rebinding); empty: any, as keys decide.
             open_paths: Paths without a key, besides those of health.
-
         """
         self._app, self._keys, self._hosts = app, keys, frozenset(hosts)
         self._open = _OPEN | frozenset(open_paths)

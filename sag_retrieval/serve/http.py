@@ -34,7 +34,6 @@ def build_app(service: Service, hosts: Collection[str] = ()) -> Guard:
     Args:
         service: The release and who may ask.
         hosts: Names that it answers for; empty: any.
-
     """
     agents = build_server(service)
     of_agents = agents.streamable_http_app(stateless_http=True, json_response=True, host="")

@@ -51,7 +51,6 @@ async def answered(service: Service, key: AccessKey | None, asked: doors.AskRequ
 
     Raises:
         SagError: As `doors.ask`; before anything else if the request is wrong.
-
     """
     heard = _Listener(asyncio.get_running_loop())
 

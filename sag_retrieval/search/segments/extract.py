@@ -57,9 +57,7 @@ def complete_sections(
     Both ends are extended independently, best segments first, never into another segment, beyond `max_length`,
     or beyond what `overall_max_length` leaves. Scores do not change.
 
-    Source:
-        docs/algorithm.md §segments.6
-
+    Source: docs/algorithm.md §segments.6.
     """
     taken = {(s.document_id, chunk) for s in segments for chunk in range(s.chunk_start, s.chunk_end)}
     grown: list[Segment] = []
@@ -121,9 +119,7 @@ def extract_segments(
         QueryError: If a preset or option is unknown or out of bounds, a document's chunks are not given, or a
             hit names a chunk that its document does not have.
 
-    Source:
-        docs/algorithm.md §segments.5
-
+    Source: docs/algorithm.md §segments.5.
     """
     chosen = segment_options(options)
     documents = segment_documents(results, chosen)

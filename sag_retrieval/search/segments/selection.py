@@ -30,9 +30,7 @@ def chunk_values(ranks: npt.ArrayLike, relevance: npt.ArrayLike, options: Segmen
         relevance: Shape (chunks,); 0 for a chunk that is no hit, which then costs the whole penalty.
         options: For the decay rate and the penalty.
 
-    Source:
-        docs/algorithm.md §segments.1
-
+    Source: docs/algorithm.md §segments.1.
     """
     rank = np.asarray(ranks, dtype=np.float64)
     worth = np.asarray(relevance, dtype=np.float64)
@@ -50,9 +48,7 @@ def scale_by_length(
     Raises:
         SettingsError: If `how` is neither.
 
-    Source:
-        docs/algorithm.md §segments.2
-
+    Source: docs/algorithm.md §segments.2.
     """
     value = np.asarray(values, dtype=np.float64)
     length = np.asarray(lengths, dtype=np.float64)
@@ -66,9 +62,7 @@ def scale_by_length(
 def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
     """A query's scores, best first, as relevance in 0 to 1, by `options.relevance`.
 
-    Source:
-        docs/algorithm.md §segments.3
-
+    Source: docs/algorithm.md §segments.3.
     """
     score = np.asarray(scores, dtype=np.float64)
     if callable(options.relevance):
@@ -91,9 +85,7 @@ def calibrated_relevance(scores: Floats) -> Floats:
     Args:
         scores: Shape (hits,), at least one.
 
-    Source:
-        docs/algorithm.md §segments.3
-
+    Source: docs/algorithm.md §segments.3.
     """
     seen = min(_BACKGROUND_RANK, len(scores))
     background = float(np.sort(scores)[-seen])
@@ -199,9 +191,7 @@ def best_segments(
     Raises:
         QueryError: If a value is not finite or the arrays do not end with the last document.
 
-    Source:
-        docs/algorithm.md §segments.4
-
+    Source: docs/algorithm.md §segments.4.
     """
     rows = [_Row(_checked(row, document_ends)) for row in values]
     gaps = list(zip([0, *document_ends[:-1]], document_ends, strict=True)) if document_ends else []

@@ -18,9 +18,7 @@ MOST_PATHS: Final = 5
 def evidence_of(index: Index, known: ReleaseGraph, found: Walk, chunks: Rows) -> dict[int, GraphEvidence]:
     """Paths and triples for the chunks of documents that a walk reached, by row of the chunk.
 
-    Source:
-        docs/algorithm.md §think-on-graph.14
-
+    Source: docs/algorithm.md §think-on-graph.14.
     """
     steps = _Steps(index, known)
     beams = sorted((beam for beam in found.beams if beam.edges), key=lambda beam: -beam.score)

@@ -60,9 +60,7 @@ def linked_seeds(
     A named one scores as in docs/algorithm.md §think-on-graph.3, times its rarity; that of a passage 0.8 · the
     passage's score.
 
-    Source:
-        docs/algorithm.md §think-on-graph.12
-
+    Source: docs/algorithm.md §think-on-graph.12.
     """
     graph, allowed = known.graph, reading.query.allowed
     asked = " ".join([reading.query.text, *reading.query.keys])
@@ -93,9 +91,7 @@ class Novelty:
     News is the share, by idf, of the question's words found in the edge's chunk and in no chunk of the path; 0 for
     the first edge.
 
-    Source:
-        docs/algorithm.md §think-on-graph.13
-
+    Source: docs/algorithm.md §think-on-graph.13.
     """
 
     index: Index
@@ -170,9 +166,7 @@ def think_on_graph_method(
     is 0.01 + 0.99 · the graph score of its document, 0 if no path reaches it, t the mean of its scaled BM25 and
     cosine, and the share 1 if a model judged the paths, else less the longer documents are.
 
-    Source:
-        docs/algorithm.md §think-on-graph.10
-
+    Source: docs/algorithm.md §think-on-graph.10.
     """
 
     def rank(index: Index, query: Query) -> Ranking:

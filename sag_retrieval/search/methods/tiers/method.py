@@ -44,9 +44,7 @@ def tiers_method(
     were not searched, a tenth of the best such category's score. Without a model i, d and c count less the longer
     documents are. The ranking is empty if no retrieval is needed.
 
-    Source:
-        docs/algorithm.md §tiers.3
-
+    Source: docs/algorithm.md §tiers.3.
     """
 
     def rank(index: Index, query: Query) -> Ranking:

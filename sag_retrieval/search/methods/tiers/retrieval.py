@@ -44,7 +44,6 @@ def retrieve_tiers(
         QueryError: If there is no question, it is too long, or the last turn is not of the user.
         RecordError: If a message has an unknown form.
         SettingsError: If an option is unknown or out of bounds.
-
     """
     chosen = build_options(TiersOptions, options, what="tiers")
     if method is not None:
@@ -70,7 +69,6 @@ def turns_of(messages: Conversation, *, is_asked: bool = True) -> list[Turn]:
     Raises:
         QueryError: If there is none, one is empty, or the last is not of the user.
         RecordError: If a message has an unknown form.
-
     """
     listed = [messages] if isinstance(messages, str | Mapping) else messages
     if not isinstance(listed, Sequence):

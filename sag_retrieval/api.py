@@ -22,12 +22,12 @@ from sag_retrieval.models.protocols import ChatModel, embed_queries
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.manifest import Manifest, Verify
-from sag_retrieval.release.projection import projected
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.release.releases import paths_of
 from sag_retrieval.release.sandbox import SqlResult
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.tables import VectorMode
+from sag_retrieval.release.vectors import projected
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from sag_retrieval.llm_writing.written import WritingPlan
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
+    from sag_retrieval.search.methods.tiers.method import Conversation
     from sag_retrieval.search.methods.tiers.options import TiersOptions
     from sag_retrieval.search.methods.tiers.result import TiersResult
-    from sag_retrieval.search.methods.tiers.retrieval import Conversation
     from sag_retrieval.search.revised import Seen
 
 
@@ -402,7 +402,7 @@ class Release:
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.
         """
-        from sag_retrieval.search.methods.tiers.retrieval import retrieve_tiers  # noqa: PLC0415  not needed for searching
+        from sag_retrieval.search.methods.tiers.method import retrieve_tiers  # noqa: PLC0415  not needed for searching
 
         reader = self._reader
         if reader.within:
@@ -667,7 +667,7 @@ class Release:
             if query is None:
                 raise QueryError(f"a question must be text, got {query}; a conversation is given as messages")
             return query
-        from sag_retrieval.search.methods.tiers.retrieval import turns_of  # noqa: PLC0415  most questions stand alone
+        from sag_retrieval.search.methods.tiers.method import turns_of  # noqa: PLC0415  most questions stand alone
         from sag_retrieval.search.methods.tiers.workflow import Turn, stand_alone  # noqa: PLC0415
 
         turns = turns_of(messages) if query is None else [*turns_of(messages, is_asked=False), Turn(query)]

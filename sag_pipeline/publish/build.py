@@ -17,10 +17,10 @@ from sag_pipeline.extract.revisions import REVISIONS_VERSION
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
+from sag_pipeline.publish.distinct_keys import StoredRows, state_hashes
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.publish.open_tables import Hidden, write_database, write_parquet
 from sag_pipeline.publish.revisions import decided_by
-from sag_pipeline.publish.stored_rows import StoredRows, state_hashes
 from sag_pipeline.store.shown_rows import ReleasedRows, show
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids

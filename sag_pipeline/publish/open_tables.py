@@ -30,12 +30,11 @@ from sag_retrieval.release.folders import DRAFT, MADE, delete, link, write_made
 from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.layers import Joined
 from sag_retrieval.release.mapped_arrays import CsrLists, arrow_numbers
-from sag_retrieval.release.projection import projected
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import DATABASE, LANCE, OF_ALL, OPEN_TABLES, TABLES, VIEWS
 from sag_retrieval.release.table import no_rows, read_parquet
 from sag_retrieval.release.tables import RowFiles
-from sag_retrieval.release.vectors import VECTOR, open_database
+from sag_retrieval.release.vectors import VECTOR, open_database, projected
 
 _LEVEL: Final = 1
 """Of zstd: a third of the bytes of snappy's in the same time."""

@@ -19,8 +19,8 @@ import numpy as np
 import xxhash
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import ReleaseError, SourceError
-from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.types import Words64
 
 _WAIT = 0.05

@@ -17,9 +17,9 @@ from typing import get_args
 import pyarrow as pa
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
-from sag_retrieval.core.locks import take_lock
 from sag_retrieval.models.protocols import Embedder, expect_fingerprint
 from sag_retrieval.release.arrays import Allowed, Arrays, Index, NumberedRows, open_arrays
 from sag_retrieval.release.folders import wrong_lengths

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home, url_of
-from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
@@ -39,6 +39,28 @@ from sag_retrieval.release.mapped_arrays import (
 )
 from sag_retrieval.release.schema import LANCE
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
+
+DIMENSION: Final = 512
+_AT_ONCE: Final = 16_384
+
+
+@cache
+def _folding(dimension: int) -> csr_array:
+    """The same matrix for ever: `RandomState` promises its numbers to all versions of NumPy."""
+    random = np.random.RandomState(0)
+    signs = (random.randint(0, 2, dimension) * 2 - 1).astype(np.float32)
+    columns = random.permutation(dimension) % DIMENSION
+    return csr_array((signs, columns, np.arange(dimension + 1)), shape=(dimension, DIMENSION))
+
+
+def projected(vectors: Vectors) -> npt.NDArray[np.float16]:
+    """Rows of length 1, or zeros, of 512 columns."""
+    rows, found = csr_array(vectors), [np.zeros((0, DIMENSION), np.float16)]
+    for at in range(0, rows.shape[0], _AT_ONCE):
+        short: Floats32 = (rows[at : at + _AT_ONCE] @ _folding(rows.shape[1])).toarray()
+        found.append((short / np.maximum(np.linalg.norm(short, axis=1, keepdims=True), 1e-9)).astype(np.float16))
+    return np.concatenate(found)
+
 
 PLACED: Final = ".lance_rows.npy"
 """Ending after the table's name: for each row the id of its row in Lance, -1 for none."""

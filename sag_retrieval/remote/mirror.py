@@ -32,9 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import BucketError
 from sag_retrieval.core.home_urls import url_of
-from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.buckets import Files, open_files, write_conditional
 

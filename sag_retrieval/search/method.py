@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, SupportsIndex
 import numpy as np
 
 from sag_retrieval.core.errors import QueryError, shown
+from sag_retrieval.core.public import public
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.language.words import is_cjk
@@ -16,9 +17,50 @@ from sag_retrieval.models.protocols import Vectors, embed_queries
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.topk import kth_largest, top_k
 from sag_retrieval.release.vectors import VectorSet
-from sag_retrieval.search.paths import GraphEvidence
 from sag_retrieval.search.question_words import without_question_words
 from sag_retrieval.search.weights import min_max
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One edge of a path through the knowledge graph, and the statement of a document that it comes from.
+
+    Without a relation it is no triple: the statement names both.
+    """
+
+    head: str
+    relation: str
+    tail: str
+    document_id: str
+    event_id: str
+    triple_id: str = ""
+
+    @property
+    def text(self) -> str:
+        """The step as text: `A -[relation]-> B`, or `A -- B` without a relation."""
+        return f"{self.head} {f'-[{self.relation}]->' if self.relation else '--'} {self.tail}"
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class HitPath:
+    """A path from an entity of the question to a statement of the hit's document."""
+
+    text: str
+    """`A -[relation]-> B <-[relation]- C`; an arrow has the direction of its triple."""
+    score: float
+    steps: tuple[PathStep, ...]
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class GraphEvidence:
+    """Paths to a document, and the triples on them that it states."""
+
+    paths: tuple[HitPath, ...]
+    triples: tuple[PathStep, ...]
+
 
 __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 

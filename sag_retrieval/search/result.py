@@ -10,7 +10,7 @@ from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.language.places import Locations
 from sag_retrieval.notebook import readable, render_html
 from sag_retrieval.search.calibration import LEAST_FIT
-from sag_retrieval.search.paths import HitPath, PathStep
+from sag_retrieval.search.method import HitPath, PathStep
 from sag_retrieval.search.revised import HitRevision
 
 KeyValue = str | float | bool | None

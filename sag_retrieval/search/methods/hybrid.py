@@ -28,9 +28,8 @@ from sag_retrieval.search.method import (
     parse_query,
     rank_by,
 )
-from sag_retrieval.search.methods.think_on_graph.evidence import evidence_of, graph_trace
 from sag_retrieval.search.methods.think_on_graph.method import SEARCH as GRAPH_SEARCH
-from sag_retrieval.search.methods.think_on_graph.method import walk_release
+from sag_retrieval.search.methods.think_on_graph.method import evidence_of, graph_trace, walk_release
 from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, Walk
 from sag_retrieval.search.options import Share
 from sag_retrieval.search.rank import dense_share, mean_score, typical_length

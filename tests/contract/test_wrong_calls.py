@@ -143,6 +143,8 @@ def calls_with(path: str, option: click.Parameter) -> list[list[str]]:
     is_work = path in WORK_OF_DAGSTER and option.name in ANY_TEXT
     values = ANY_TEXT[option.name] if is_work else WRONG[sharing.index(path) :: len(sharing)]
     valid = VALID[path]
+    if path == "sag watch" and option.name == "sources":
+        values = [value for value in values if not os.path.lexists(value)]  # or it watches for good
     if isinstance(option, click.Argument):
         arguments = [p for p in COMMANDS[path].params if isinstance(p, click.Argument)]
         place = arguments.index(option)

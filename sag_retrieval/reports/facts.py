@@ -292,7 +292,8 @@ def readable_amount(number: float, unit: str, messages: Messages) -> str:
 
 
 def _begins(events: EventTable, text: str, key: int) -> bool:
-    return any(text.startswith(name) for name in events.keys.names_of(key))
+    """Whether a text begins with a name, which is not that of its speaker."""
+    return any(text.startswith(name) and text[len(name) :][:1] not in (":", "：") for name in events.keys.names_of(key))
 
 
 @dataclass(frozen=True, slots=True)

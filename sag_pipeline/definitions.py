@@ -20,7 +20,6 @@ def _of_settings() -> dg.Definitions:
 
     Raises:
         SettingsError: If `SAG_SCHEDULE`, `SAG_PRUNE_SCHEDULE` or `SAG_REPORT_SCHEDULE` is no cron expression.
-
     """
     settings = load_settings()
     return dg.Definitions.merge(

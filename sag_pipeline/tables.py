@@ -108,7 +108,6 @@ def with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
     Raises:
         KeyError: If another column is missing.
-
     """
     for field in schema:
         if field.nullable and field.name not in rows.column_names:

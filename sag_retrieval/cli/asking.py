@@ -130,7 +130,6 @@ def _pipeline(path: str) -> "PipelineFile":
 
     Raises:
         WrongCall: If the file is no pipeline, or an option is given whose place the file takes.
-
     """
     from sag_retrieval.pipelines import load_pipeline  # noqa: PLC0415
 
@@ -223,7 +222,6 @@ def _check_conversation(method: str) -> None:
 
     Raises:
         WrongCall: If the method is not `tiers`, or an option is given that it does not have.
-
     """
     if method != "tiers":
         raise WrongCall(f"--messages is for --method tiers, not for {method}; add --method tiers")
@@ -422,7 +420,6 @@ def _search_tiers(
 
     Raises:
         UsageError: If there is neither.
-
     """
     from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
@@ -474,7 +471,6 @@ def _turns(messages: IO[str]) -> list[Any]:
     Raises:
         QueryError: If the file is not text or not JSON.
         RecordError: If it holds something else.
-
     """
     try:
         read = json.load(messages)

@@ -21,7 +21,6 @@ def make_id(kind: str, *parts: object) -> str:
     Examples:
         >>> make_id("k", "person", "ada lovelace")
         'kf8e9ebb84d6b60b792c1'
-
     """
     digest = blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=10)
     return kind + digest.hexdigest()
@@ -195,7 +194,6 @@ def batched(items: Iterable[ItemT], size: int) -> Iterator[tuple[ItemT, ...]]:
     Examples:
         >>> list(batched("abcde", 2))
         [('a', 'b'), ('c', 'd'), ('e',)]
-
     """
     rest = iter(items)
     while batch := tuple(islice(rest, size)):

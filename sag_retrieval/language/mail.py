@@ -53,7 +53,6 @@ def new_words(body: str) -> list[Said]:
     Example:
         >>> new_words("It is 5 bar.\n\nOn 3 May 2024, Ann <a@b.org> wrote:\n> It is 3 bar.\n\nBest,\nBo")
         [Said(sender='', date='', text='It is 5 bar.')]
-
     """
     lines = [line.strip() for line in body.split("\n")]
     found: list[tuple[str, str, list[str]]] = [("", "", [])]
@@ -84,7 +83,6 @@ def senders(text: str) -> list[str]:
     Example:
         >>> senders("# Seals\n\nFrom: Ada Lin <ada@example.org>\nDate: 2025-06-17\n\nAda Lin: They leak.")
         ['Ada Lin <ada@example.org>']
-
     """
     lines = text.split("\n", _HEAD)[:_HEAD]
     first = [found["value"] for line in lines if (found := _FROM.match(line))]

@@ -83,7 +83,6 @@ def figures(text: str) -> list[str]:
     Examples:
         >>> figures("1,200.50 euros on 2022-05-03")
         ['1200.5', '2022', '5', '3']
-
     """
     found = (_LAST_PART.sub("", figure).replace(",", ".") for figure in _FIGURE.findall(fold(text)))
     return [_shortest(figure) for figure in found]
@@ -122,9 +121,7 @@ def check(
         shown: The events that the model was shown, by number.
         names: Names that occur in the theme, as `normal_name` has them.
 
-    Source:
-        docs/algorithm.md §reports.12.
-
+    Source: docs/algorithm.md §reports.12.
     """
     cited = [number for number in dict.fromkeys(numbers) if number in shown]
     if not cited:
@@ -394,9 +391,7 @@ def similarities(events: EventTable, query: Vectors) -> Floats:
 def nearest_themes(themes: Themes, query: Vectors, most: int) -> list[NearTheme]:
     """The themes of at least three events nearest to a question; of equals the larger, then by id.
 
-    Source:
-        docs/algorithm.md §answers.9.
-
+    Source: docs/algorithm.md §answers.9.
     """
     near = similarities(themes.events, query)
     found = []

@@ -117,9 +117,7 @@ class Writer:
     def write(self, chat: ChatModel) -> WrittenReport:
         """Ask about every theme, then about the report.
 
-        Source:
-            docs/algorithm.md §reports.12.
-
+        Source: docs/algorithm.md §reports.12.
         """
         asking = Asking(chat)
         for each in self._over:

@@ -50,7 +50,6 @@ class _FormerPlace(dg.PermissiveConfig):
 
         Raises:
             SettingsError: If a field is none of them, or out of bounds.
-
         """
         known, moved = type(self).model_fields, {}
         for name, value in self.model_extra.items() if self.model_extra else ():

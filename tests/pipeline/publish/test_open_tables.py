@@ -24,10 +24,10 @@ from sag_retrieval.clusters.events import event_table
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, weigh_edges
 from sag_retrieval.release.manifest import Manifest
-from sag_retrieval.release.projection import projected
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import TABLES, VIEWS
+from sag_retrieval.release.vectors import projected
 from tests.pipeline.publish.histories import Home, Made
 from tests.pipeline.publish.test_histories import FIRST, long
 from tests.support.buckets import KEY_ID, SECRET, environment_of, new_bucket, s3_server

@@ -12,7 +12,7 @@ from threading import Thread
 
 import lancedb
 import pytest
-from sag_pipeline.integrity.bucket_files import fetch_home
+from sag_pipeline.integrity.verify import fetch_home
 
 from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home

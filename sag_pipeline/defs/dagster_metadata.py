@@ -24,7 +24,7 @@ _OWNERS: Final = {
 _ADDED: Final = {
     "extraction": "JSON of events, keys and triples that were supplied with the document; null where none were",
     "context_date": "date that its place in the document gives it, ISO; null where none does",
-    "context_source": "where that date stands: metadata, letter head, heading, stamp, file name",
+    "context_source": "where that date stands: metadata, mail header, letter head, heading, stamp, file name",
     "made_title": "title that a language model wrote for headers; empty where it was not asked",
     "smoothing": "`none`, or `add-one`: of the idf of keys",
     "same_as": "id of the key of the same event that this one is an alias of; null where it is none",

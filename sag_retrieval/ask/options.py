@@ -116,4 +116,5 @@ class AskOptions:
         try:
             date.fromisoformat(self.today or "2000-01-01")
         except ValueError:
-            raise QueryError(f"today must be a day such as 2025-06-30, or empty; got {shown(self.today)}") from None
+            wanted = "a day such as 2025-06-30, or empty; `sag settings --options ask` lists the options"
+            raise QueryError(f"today={shown(self.today)} must be {wanted}") from None

@@ -1,9 +1,9 @@
 """What the sections of a report are built from; nothing in it changes while they are built."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +19,13 @@ from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages
 from sag_retrieval.statements.scorer import QuotableEvents
 from sag_retrieval.topics.naming import DistinctiveKey, distinctive_keys, is_shown_name
+
+_DATED: Final = 0.5
+"""Share of documents with a date from which on the newest of them tells how old the pile is."""
+_LETTERS: Final = 3
+"""Letters that say as much as a Chinese character: a translation into English has about three times as many."""
+_CHANGES_LANGUAGE: Final = 0.6
+"""Share of the text in the other language from which on a series changes its own: a document more does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,17 +90,17 @@ class ReportContext:
             row=row,
             is_new=bool(self.comparison.is_new[row]),
             lang=self.foreign_language(row),
-            revised=self._revised_of([row]),
+            revised=self.revised_of([row]),
         )
 
     def cited(self, text: str, event_ids: Sequence[str], place: str) -> Statement:
         """A sentence that cites events by their ids."""
         rows = [self._rows[each] for each in event_ids if each in self._rows]
-        return Statement(text, tuple(Reference(row, place) for row in rows), revised=self._revised_of(rows))
+        return Statement(text, tuple(Reference(row, place) for row in rows), revised=self.revised_of(rows))
 
-    def _revised_of(self, rows: Sequence[int]) -> str:
+    def revised_of(self, rows: Sequence[int]) -> str:
         """What was said later in place of events; empty for nothing."""
-        found = (self._superseding.get(self.events.event_ids[row]) for row in rows) if self._superseding else ()
+        found = (self.pile.superseding.get(self.events.event_ids[row]) for row in rows)
         told = (
             self.messages.said_later.format(value=one["later_value"] or one["evidence"], day=one["later_said"] or "")
             for one in found
@@ -102,9 +109,23 @@ class ReportContext:
         return self.messages.comma.join(dict.fromkeys(each.strip() for each in told))
 
     @cached_property
-    def _superseding(self) -> dict[str, Mapping[str, str]]:
-        ordered = [one for one in self.pile.revised if one["kind"] != "contradicts"]
-        return {one["earlier_event_id"]: one for one in sorted(ordered, key=lambda one: one["later_said"] or "")}
+    def reference(self) -> tuple[str, str]:
+        """What dates are ahead of, and in words; never the clock: the end of the period, else the newest document.
+
+        Else, where less than half of the documents have a date, the release.
+        """
+        t, options = self.messages, self.options
+        shown = {self.events.documents.document_ids[row] for row in set(self.events.document.tolist())}
+        dated = [date for name, date in self.pile.dates.items() if name in shown]
+        newest = max(dated, default="") if len(dated) >= _DATED * len(shown) else ""
+        for name, date in (
+            ("ahead_period", options.period.partition("..")[2]),
+            ("ahead_document", newest),
+            ("ahead_release", options.released),
+        ):
+            if date:
+                return date, t[name].format(date=date)
+        return "", ""
 
     def row_of(self, event_id: str) -> int:
         """The row of an event; -1 where it is not in the range."""
@@ -129,8 +150,14 @@ def make_context(
     pile: Pile | None = None,
 ) -> ReportContext:
     """Compare with the earlier report, order the topics and count the keys."""
+    pile = pile or Pile()
     events = QuotableEvents.of(events.cleaned())
-    comparison = compare_with(communities.at(0), events, previous)
+    superseding = pile.superseding
+    is_old = np.array([event_id in superseding for event_id in events.event_ids], np.bool_)
+    if is_old.any():  # what was revised stands for no topic and no document
+        known = events.is_boilerplate
+        events = replace(events, is_boilerplate=known | is_old if len(known) else is_old)
+    comparison = compare_with(events, previous)
     language = page_language(events, options)
     proper = proper_communities(events, communities)
     shown = proper[: options.articles]
@@ -157,13 +184,24 @@ def make_context(
             "single": len(events) - sum(len(each.members) for each in proper),
         },
         written=written or WrittenReport(),
-        pile=pile or Pile(),
+        pile=pile,
     )
 
 
-def page_language(events: EventTable, options: ReportOptions) -> str:
-    """The language asked for, or Chinese where most events are Chinese, else English."""
+def page_language(events: EventTable, options: ReportOptions, kept: str = "") -> str:
+    """The language asked for; else that of most of the text, Chinese or English, a Chinese character as three letters.
+
+    Args:
+        events: What the page is about.
+        options: The language asked for.
+        kept: That of the report before in the series; it stays until three fifths of the text are in the other.
+
+    """
     if options.language != "auto":
         return options.language
-    languages = Counter(events.documents.languages[row] for row in events.document.tolist())
-    return "zh" if languages and languages.most_common(1)[0][0] == "zh" else "en"
+    said = {"zh": 0, "en": 0}
+    for row, content in zip(events.document.tolist(), events.contents, strict=True):
+        is_chinese = events.documents.languages[row] == "zh"
+        said["zh" if is_chinese else "en"] += len(content) * (_LETTERS if is_chinese else 1)
+    most = "zh" if said["zh"] > said["en"] else "en"
+    return kept if kept and said[most] < _CHANGES_LANGUAGE * sum(said.values()) else most

@@ -1,9 +1,9 @@
 """What a pile of documents holds, counted or quoted: documents by folder, dates ahead, amounts, names together."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -13,43 +13,45 @@ import pyarrow.parquet as pq
 
 from sag_retrieval.clusters.events import EventTable, Flags, Rows
 from sag_retrieval.clusters.storage import DAMAGE
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.amounts import read_amount
+from sag_retrieval.language.asked import asked_words
+from sag_retrieval.language.dates import DATE, dates
+from sag_retrieval.language.spans import revising
+from sag_retrieval.language.units import is_currency, unit_name
+from sag_retrieval.language.words import fold
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.wording import Messages
 from sag_retrieval.search.revised import has_revisions
-from sag_retrieval.statements.header_classes import Cell, HeaderClass, row_cells
-from sag_retrieval.statements.scorer import judged, quotable
-from sag_retrieval.topics.naming import names_something
+from sag_retrieval.statements.header_classes import (
+    MAIN,
+    Cell,
+    HeaderClass,
+    headed_parts,
+    is_done,
+    is_of_one,
+    row_cells,
+)
+from sag_retrieval.statements.scorer import judged
 from sag_retrieval.topics.titler import fits
 
-_OWN_DATES: Final = ("metadata", "letter head", "stamp", "file name")
-"""Where a document's date stands: a heading has that of what it tells of."""
+_DAY: Final = len("2000-01-01")
+"""Characters of a heading's date that can be its document's: a month or year there is what it tells of."""
 _LIST: Final = 5
 """Documents of a folder without a file name each, from which on they are entries of a list."""
 _WHO: Final = ("organisation", "organization", "company", "person")
 """Types of keys of those who act: a name without a type may be a thing."""
-_BEARERS: Final = (*_WHO, "product", "place", "entity")
-"""Types of keys that can have an amount, first choice first."""
-_NO_BEARERS: Final = frozenset({"title", "heading", "topic", "action", "law", "work", "occasion"})
-"""Types of texts that have none."""
-_COUNTED: Final = frozenset({"quantity", "percentage"})
-"""Types of amounts that differ in kind from one to the next; those of one's own and money can be compared."""
-_FOR_ONE_AMOUNT: Final = 50
-_OPENING = patterns("en")["opening_of_name"]
-"""What may stand before the name that begins a sentence."""
-_FIGURE: Final = re.compile(r"\d")
+_NAMED: Final = (*_WHO, "product", "place", "entity")
+"""Types of keys that stand together with them."""
+_FEWEST_ROWS: Final = 3
+"""Of a table, for its sums."""
 _TOGETHER, _FEWEST_TOGETHER = 3, 2
 """Names shown beside a name, and statements that have both: one may be chance."""
-_LISTED: Final[tuple[HeaderClass, ...]] = (
-    "decision", "risk", "action", "deadline", "status", "owner", "level", "amount",
-)  # fmt: skip
-"""Classes of cells in the order in which rows are listed: first what a row is about."""
 _PER_NAME: Final = 200
 """Statements that begin with a name among which the central one is looked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Pile:
     """What a release knows of its documents beside their events, and what was not read; empty where it is not known."""
 
@@ -61,23 +63,39 @@ class Pile:
     """Files skipped with an error, and the error."""
     revised: Sequence[Mapping[str, str]] = ()
     """Rows of the table `revisions`."""
+    headed: Mapping[str, HeaderClass] = field(default_factory=dict)
+    """What the heading above an event names, by event id."""
+
+    @cached_property
+    def superseding(self) -> dict[str, Mapping[str, str]]:
+        """The last revision of each statement that something said later stands in place of, by event id."""
+        ordered = [one for one in self.revised if one["kind"] != "contradicts"]
+        return {one["earlier_event_id"]: one for one in sorted(ordered, key=lambda one: one["later_said"] or "")}
 
 
 def pile_of(index: Index, home: Path) -> Pile:
     """What is known of all documents of a release, and of the files that the last run skipped."""
-    events = index.rows["events"].select(["document_id", "date", "date_source"])
-    named = zip(*(events[name].to_pylist() for name in events.column_names), strict=True)
+    events = index.rows["events"].select(["event_id", "document_id", "start", "said", "said_source"])
     own: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for document, date, source in named:
-        if source in _OWN_DATES and date:
-            own[document][date] += 1
-    spoken = set(events["document_id"].to_pylist())
-    documents = index.rows["documents"]["document_id"].to_pylist()
+    starts: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for event, document, start, said, source in zip(*(column.to_pylist() for column in events.columns), strict=True):
+        starts[document].append((start if start is not None else -1, event))
+        if said and (source != "heading" or len(said) == _DAY):
+            own[document][said] += 1
+    documents = index.rows["documents"].select(["document_id", "text"])
+    texts = dict(zip(*(column.to_pylist() for column in documents.columns), strict=True))
     return Pile(
         dates={document: min(dates, key=lambda date: (-dates[date], date)) for document, dates in own.items()},
-        silent=[each for each in documents if each not in spoken],
+        silent=[each for each in texts if each not in starts],
         unread=skipped_files(home),
         revised=index.rows["revisions"].to_pylist() if has_revisions(index) else (),
+        headed={
+            event: kind
+            for document, events_of in starts.items()
+            for first, end, kind in headed_parts(texts[document])
+            for start, event in events_of
+            if first <= start < end
+        },
     )
 
 
@@ -154,25 +172,33 @@ def _rows_by_document(events: EventTable) -> list[Rows]:
 def dates_ahead(events: EventTable, reference: str) -> list[tuple[str, int]]:
     """The dates after a day, month or year that statements name, with the row of each, the nearest first.
 
-    A date is after the reference if it is later as far as both are exact. Statements that cannot be quoted are left
-    out, and of equal ones all but the first.
+    A date is after the reference if it is later as far as both are exact. Of a table's row, or a labelled line, it is
+    that of its deadline, and none where the row is done. Other statements that cannot be quoted are left out, and of
+    equal ones all but the first.
     """
     keys = events.keys
     later = {
         key: value
         for key, (kind, value) in enumerate(zip(keys.types, keys.values, strict=True))
-        if kind == "date" and value[:1].isdigit() and value[: len(reference)] > reference[: len(value)]
+        if kind == "date" and value[:1].isdigit() and is_later(value, reference)
     }
     first: dict[int, str] = {}
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
         if key in later:
             first[row] = min(first.get(row, later[key]), later[key], key=_exactly)
     rows = np.array(sorted(first), np.int32)
+    of_tables = {each.row: each for each in labelled_rows(events, rows) if len(each.cells) > 1 or each.due}
     said: dict[str, tuple[str, int]] = {}
     for row, each in zip(rows.tolist(), judged(events, rows), strict=True):
-        if each.quotable >= 1 / 2:
-            said.setdefault(events.contents[row], (first[row], row))
+        date = of_tables[row].due if row in of_tables else first[row] if each.quotable >= 1 / 2 else ""
+        if date and is_later(date, reference):
+            said.setdefault(events.contents[row], (date, row))
     return sorted(said.values())
+
+
+def is_later(date: str, reference: str) -> bool:
+    """Whether a date is after another one as far as both are exact."""
+    return date[: len(reference)] > reference[: len(date)]
 
 
 def _exactly(date: str) -> tuple[str, int, str]:
@@ -180,103 +206,93 @@ def _exactly(date: str) -> tuple[str, int, str]:
     return date[:4], -len(date), date
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """An amount that an event states: who has it, how it is shown, its number and unit, and the event's row."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """Amounts of money: of one statement, or the sums of a column over the rows of a table, one for each currency."""
 
-    who: str
-    shown: str
-    number: float
-    unit: str
+    amounts: tuple[tuple[float, str], ...]
     row: int
+    """Of the event; of a table the first."""
+    column: str = ""
+    count: int = 0
+    """Rows of the table."""
 
 
-def amounts_of(events: EventTable, rows: Rows) -> list[Amount]:
-    """At most one amount for each event, of sentences that begin with a name, in the order of the rows."""
-    keys = _keys_by_event(events, rows)
-    found: list[Amount] = []
-    for row, is_good in zip(rows.tolist(), quotable(events, rows).tolist(), strict=True):
-        measured = [key for key in keys[row] if _is_amount(events, key)]
-        who = _bearer(events, row, keys[row])
-        if len(measured) == 1 and who and is_good:
-            key = measured[0]
-            number = events.keys.numbers[key]
-            found.append(Amount(who, events.keys.values[key], float(number or 0), events.keys.units[key] or "", row))
-    return found
+def column_sums(events: EventTable) -> list[Amounts]:
+    """The sums of the columns that hold amounts in a currency in three rows or more of one document.
+
+    Prices of one piece are not summed, nor are rows of totals.
+    """
+    found: defaultdict[tuple[int, str], list[tuple[float, str, int]]] = defaultdict(list)
+    for each in labelled_rows(events, np.arange(len(events), dtype=np.int32)):
+        if len(each.cells) > 1 and fold(each.cells[0].value) not in asked_words("totals"):
+            for cell in each.cells:
+                is_summed = cell.kind == "amount" and not is_of_one(cell.column)
+                if is_summed and (amount := _money(events, each, cell)):
+                    found[int(events.document[each.row]), cell.column].append((*amount, each.row))
+    sums = []
+    for (_, column), rows in found.items():
+        total: Counter[str] = Counter()
+        for number, unit, _ in rows:
+            total[unit] += number
+        if len(rows) >= _FEWEST_ROWS:
+            amounts = tuple((round(number, 2), unit) for unit, number in sorted(total.items()))
+            sums.append(Amounts(amounts=amounts, row=rows[0][2], column=column, count=len(rows)))
+    return sums
 
 
-def largest_amounts(events: EventTable, most: int) -> list[Amount]:
-    """The largest amounts of all events in the unit that most events have, one for each bearer."""
-    keys = [key for key in range(len(events.keys.values)) if _is_amount(events, key)]
-    uses = np.bincount(events.links.key, minlength=len(events.keys.values))
-    units: Counter[str] = Counter()
-    for key in keys:
-        units[events.keys.units[key] or ""] += 0 if events.keys.types[key] in _COUNTED else int(uses[key])
-    if not units:
-        return []
-    unit = min(units, key=lambda name: (-units[name], name))
-    ordered = sorted(
-        (key for key in keys if (events.keys.units[key] or "") == unit),
-        key=lambda key: (-abs(events.keys.numbers[key] or 0), key),
-    )
-    best: dict[str, Amount] = {}
-    for key in ordered:
-        rows = np.sort(events.links.event[events.links.key == key])[:_FOR_ONE_AMOUNT]
-        for each in amounts_of(events, rows):
-            best.setdefault(each.who, each)
-        if len(best) >= most:
-            break
-    return list(best.values())[:most]
+def _money(events: EventTable, table_row: "TableRow", cell: Cell) -> tuple[float, str] | None:
+    """The number of a cell and its currency: its own, that of its header, or that of another cell of the row."""
+    amount = read_amount(cell.value, events.documents.languages[int(events.document[table_row.row])])
+    if amount is None or amount.low != amount.high:
+        return None
+    inside = cell.column.replace("（", "(").rstrip(")）").rpartition("(")[2]
+    names = (amount.unit or "", inside, *(each.value for each in table_row.cells))
+    unit = next((name for name in map(unit_name, names) if is_currency(name)), "")
+    return (amount.low, unit) if unit else None
 
 
-def readable_amount(amount: Amount, messages: Messages) -> str:
-    """The amount with a word for its scale.
+def stated_amounts(events: EventTable, most: int) -> list[Amounts]:
+    """The statements with the largest amounts of money in each currency, the commonest currency first."""
+    keys = events.keys
+    is_money = [
+        bool(keys.numbers) and number is not None and is_currency(keys.units[key])
+        for key, number in enumerate(keys.numbers)
+    ]
+    held: defaultdict[int, list[tuple[float, str]]] = defaultdict(list)
+    for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
+        if is_money and is_money[key]:
+            held[row].append((float(keys.numbers[key] or 0), keys.units[key] or ""))
+    rows = np.array(sorted(held), np.int32)
+    by_unit: defaultdict[str, list[Amounts]] = defaultdict(list)
+    for row, each in zip(rows.tolist(), judged(events, rows), strict=True):
+        if each.quotable >= 1 / 2 and len(row_cells(events.contents[row])) < 2:  # noqa: PLR2004  a table's row has two cells
+            amounts = sorted(held[row], key=lambda each: (-abs(each[0]), each[1]))
+            by_unit[amounts[0][1]].append(Amounts(amounts=tuple(amounts), row=row))
+    share = max(1, most // max(1, len(by_unit)))
+    return [
+        each
+        for unit in sorted(by_unit, key=lambda unit: (-len(by_unit[unit]), unit))
+        for each in sorted(by_unit[unit], key=lambda each: (-abs(each.amounts[0][0]), each.row))[:share]
+    ][:most]
+
+
+def readable_amount(number: float, unit: str, messages: Messages) -> str:
+    """An amount with a word for its scale.
 
     Examples:
-        >>> readable_amount(Amount("Marlow", "5,000,000,000 USD", 5e9, "USD", 0), Messages("en"))
-        '5 billion USD'
+        >>> readable_amount(5e9, "USD", Messages("en")), readable_amount(109_000, "EUR", Messages("en"))
+        ('5 billion USD', '109,000 EUR')
 
     """
     for scale, word in (each.split(" ", 1) for each in messages.scales.split(", ")):
-        if abs(amount.number) >= float(scale):
-            return f"{amount.number / float(scale):,.4g} {word} {amount.unit}".rstrip()
-    return amount.shown
-
-
-def _is_amount(events: EventTable, key: int) -> bool:
-    numbers = events.keys.numbers
-    return bool(numbers) and numbers[key] is not None
-
-
-def _bearer_rank(kind: str) -> int | None:
-    """The place of a type among those that can have an amount; one's own come last, None for one that has none."""
-    if kind in _NO_BEARERS:
-        return None
-    return _BEARERS.index(kind) if kind in _BEARERS else len(_BEARERS)
-
-
-def _bearer(events: EventTable, row: int, keys: Sequence[int]) -> str:
-    """The name that a sentence begins with and a figure follows; empty where none does."""
-    text = events.contents[row]
-    opening = _OPENING.match(text)
-    start = opening.end() if opening else 0
-    able = [key for key in keys if _bearer_rank(events.keys.types[key]) is not None]
-    first = [key for key in able if names_something(events.keys, key) and _begins(events, text[start:], key)]
-    if not first or not _FIGURE.search(text, start):
-        return ""
-    return events.keys.values[min(first, key=lambda key: (_bearer_rank(events.keys.types[key]) or 0, key))]
+        if abs(number) >= float(scale):
+            return f"{number / float(scale):,.6g} {word} {unit}".rstrip()
+    return f"{number:,.10g} {unit}".rstrip()
 
 
 def _begins(events: EventTable, text: str, key: int) -> bool:
     return any(text.startswith(name) for name in events.keys.names_of(key))
-
-
-def _keys_by_event(events: EventTable, rows: Rows) -> dict[int, list[int]]:
-    starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1]))
-    return {
-        row: events.links.key[start:end].tolist()
-        for row, start, end in zip(rows.tolist(), *starts.tolist(), strict=True)
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,34 +306,36 @@ class NameInDocuments:
     """-1 where no statement that can be quoted begins with it."""
 
 
-def most_named(events: EventTable, is_name: Flags, most: int) -> list[tuple[int, int]]:
-    """Keys of those who act that most documents hold, with the count of documents, at least two where any has two."""
-    width = len(events.documents.titles) + 1
-    pairs = np.unique(events.links.key.astype(np.int64) * width + events.document[events.links.event])
-    counts = np.bincount(pairs // width, minlength=len(events.keys.values))
-    order = np.lexsort((np.arange(len(counts)), -counts)).tolist()
-    able = [key for key in order if events.keys.types[key] in _WHO and is_name[key]]
-    least = min(2, int(counts[able[0]])) if able else 0
-    return [(key, int(counts[key])) for key in able[:most] if counts[key] >= least]
-
-
 def names_together(events: EventTable, is_name: Flags, most: int) -> list[NameInDocuments]:
-    """The names in most documents, with those that stand in most statements with each."""
+    """Those who act that most documents name, at least two where any has two, with those in most statements with each.
+
+    Keys of one spelling are one name, of the type that most statements give it.
+    """
     incidence = events.incidence().tocsc()
-    able = np.array([kind in _BEARERS for kind in events.keys.types], np.bool_) & is_name
+    uses = np.asarray(incidence.sum(axis=0)).ravel()
+    able = [key for key in np.lexsort((np.arange(len(uses)), -uses)).tolist() if is_name[key] and uses[key]]
+    keys_of: defaultdict[str, list[int]] = defaultdict(list)
+    for key in able:
+        if events.keys.types[key] in _NAMED:
+            keys_of[fold(events.keys.values[key])].append(key)
+    rows_of = {keys[0]: np.unique(incidence[:, keys].indices).astype(np.int32) for keys in keys_of.values()}
+    documents = {key: len(np.unique(events.document[rows])) for key, rows in rows_of.items()}
+    acting = sorted(
+        (key for key in rows_of if events.keys.types[key] in _WHO), key=lambda key: (-documents[key], -uses[key], key)
+    )
+    least = min(2, documents[acting[0]]) if acting else 0
     found = []
-    for key, documents in most_named(events, is_name, most):
-        rows = incidence.indices[incidence.indptr[key] : incidence.indptr[key + 1]].astype(np.int32)
-        counts = np.asarray(incidence[rows].sum(axis=0)).ravel() * able
-        counts[key] = 0
-        others = np.lexsort((np.arange(len(counts)), -counts))[:_TOGETHER].tolist()
-        together = ((events.keys.values[other], int(counts[other])) for other in others)
-        begun = [row for row in np.sort(rows).tolist() if _begins(events, events.contents[row], key)][:_PER_NAME]
+    for key in (each for each in acting[:most] if documents[each] >= least):
+        shared = [(len(np.intersect1d(rows_of[key], rows)), other) for other, rows in rows_of.items() if other != key]
+        together = sorted(
+            (pair for pair in shared if pair[0] >= _FEWEST_TOGETHER), key=lambda pair: (-pair[0], pair[1])
+        )
+        begun = [row for row in rows_of[key].tolist() if _begins(events, events.contents[row], key)][:_PER_NAME]
         found.append(
             NameInDocuments(
                 key,
-                documents,
-                tuple(pair for pair in together if pair[1] >= _FEWEST_TOGETHER),
+                documents[key],
+                tuple((events.keys.values[other], count) for count, other in together[:_TOGETHER]),
                 central_row(events, np.array(begun, np.int32)) if begun else -1,
             )
         )
@@ -326,11 +344,12 @@ def names_together(events: EventTable, is_name: Flags, most: int) -> list[NameIn
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table, or a labelled line: the event's row, its cells, and the place of its class in `_LISTED`."""
+    """A row of a table, or a labelled line: the event's row, its cells, and its deadline, ISO, while it is open."""
 
     row: int
     cells: tuple[Cell, ...]
-    rank: int
+    due: str = ""
+    is_done: bool = False
 
 
 def labelled_rows(events: EventTable, rows: Rows) -> list[TableRow]:
@@ -338,16 +357,73 @@ def labelled_rows(events: EventTable, rows: Rows) -> list[TableRow]:
     found = []
     for row in rows.tolist():
         cells = row_cells(events.contents[row])
-        ranks = [_LISTED.index(each.kind) for each in cells if each.kind and each.value]
         if len(cells) > 1 or (cells and fits(cells[0].column)):  # else a sentence with a colon
-            found.append(TableRow(row, cells, min(ranks, default=len(_LISTED))))
+            done = any(cell.kind == "status" and is_done(cell.value) for cell in cells)
+            language = events.documents.languages[int(events.document[row])]
+            due = [cell.value for cell in cells if cell.kind == "deadline" and not done]
+            said = (each for value in due for each in dates(value, language) if each.key_type == DATE)
+            found.append(TableRow(row, cells, max((str(each.value) for each in said), key=len, default=""), done))
     return found
 
 
-def classed_tables(events: EventTable) -> list[tuple[int, list[TableRow]]]:
-    """The rows with a cell of a class, by document: decisions, risks and actions first, then most rows first."""
-    found: defaultdict[int, list[TableRow]] = defaultdict(list)
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A decision, risk, open point, action or deadline: the event's row, and of a table the cells that say of it."""
+
+    row: int
+    cells: tuple[Cell, ...] = ()
+    due: str = ""
+
+
+def points_of(events: EventTable, headed: Mapping[str, HeaderClass]) -> dict[HeaderClass, list[Point]]:
+    """What documents list as decisions, risks, open points, actions and deadlines, in the order of the release.
+
+    A table's row is listed by its column of such a class, as an action where it says who does it by when, else by the
+    heading above it; a line by its label; a sentence by the heading alone. What is done is not listed.
+    """
+    found: defaultdict[HeaderClass, list[Point]] = defaultdict(list)
     for each in labelled_rows(events, np.arange(len(events), dtype=np.int32)):
-        if each.rank < len(_LISTED):
-            found[int(events.document[each.row])].append(each)
-    return sorted(found.items(), key=lambda pair: (min(each.rank for each in pair[1]), -len(pair[1]), pair[0]))
+        kinds = [cell.kind for cell in each.cells if cell.value]
+        above = headed.get(events.event_ids[each.row])
+        by_whom = "action" if {"owner", "deadline"} <= {*kinds} else None
+        kind = next((kind for kind in kinds if kind in MAIN), by_whom or above)
+        if kind and (kind == "decision" or not each.is_done):
+            found[kind].append(Point(each.row, telling(each.cells), each.due))
+    listed = {each.row for points in found.values() for each in points}
+    for row, event_id in enumerate(events.event_ids):
+        text = events.contents[row]
+        if event_id in headed and row not in listed and not (row_cells(text)[1:] or is_done(text)):
+            found[headed[event_id]].append(Point(row))
+    return {kind: sorted(found[kind], key=lambda each: each.row) for kind in (*MAIN, "deadline") if kind in found}
+
+
+def telling(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """The cell that a row is about, then the others, without numbers that are of no class; none of a labelled line."""
+    if len(cells) < 2:  # noqa: PLR2004  a row has two cells
+        return ()
+    told = [cell for cell in cells if cell.value and (cell.kind or any(map(str.isalpha, cell.value)))]
+    about = next((cell for cell in told if cell.kind in MAIN), next((cell for cell in told if not cell.kind), None))
+    return tuple(sorted(told, key=lambda cell: cell is not about))
+
+
+def changes_said(events: EventTable, pile: Pile, reference: str) -> list[tuple[int, str]]:
+    """The rows that say themselves what they take back (`corrects`), then who takes or leaves an office (`appoints`).
+
+    Of each the newest documents first, as far as a reader understands them alone; of offices those that somebody with a
+    key takes or leaves in the year before the reference, or later.
+    """
+    since = f"{int(reference[:4]) - 1}{reference[4:]}" if reference else ""
+    persons = {key for key, kind in enumerate(events.keys.types) if kind in _WHO}
+    pairs = zip(events.links.event.tolist(), events.links.key.tolist(), strict=True)
+    has_person = {row for row, key in pairs if key in persons}
+    found = []
+    for row, text in enumerate(events.contents):
+        if revising("in_place").search(text):
+            found.append((row, "corrects"))
+        elif row in has_person and revising("appoints").search(text) and is_later(events.dates[row] or "", since):
+            found.append((row, "appoints"))
+    alone = judged(events, np.array([row for row, _ in found], np.int32))
+    dated = [pile.dates.get(events.documents.document_ids[int(events.document[row])], "") for row, _ in found]
+    able = [(day, each) for day, each, one in zip(dated, found, alone, strict=True) if one.quotable >= 1 / 2]
+    able.sort(key=lambda pair: pair[0], reverse=True)
+    return sorted((each for _, each in able), key=lambda each: each[1] != "corrects")

@@ -25,7 +25,7 @@ class ReportOptions(CheckedOptions):
     title: str = ""
     """Title of the page; empty: the kind of page."""
     language: Language = "auto"
-    """Of the page's own texts; `auto`: that of most events."""
+    """Of the page's own texts; `auto`: that of most of the text, and of the report before until it has three fifths."""
     template: str = ""
     """Folder whose files replace those of the page that have their names: `page.html.j2`, `style.css`, …"""
     release: PrintedText = ""

@@ -68,8 +68,7 @@ class Prepared:
 
     def writer(self) -> Writer:
         """What lets a model write about it."""
-        language = page_language(self.events, self.options)
-        return Writer(self.events, self.communities, self.options, language)
+        return Writer(self.events, self.communities, self.options, self.options.language)
 
 
 def prepare_report(reader: Reader, home: Path, definition: Definition, chat: ChatModel | None = None) -> Prepared:
@@ -91,10 +90,11 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
         events = QuotableEvents.of(only_unseen(reader, scope, earlier), scorer)
         since, seen = before.release, seen | earlier
         before = replace(before, previous=None)
-    language = page_language(events, options)
+    language = page_language(events, options, before.language)
     events = replace(events, keys=events.keys.in_script_of(language))
     options = replace(
         options,
+        language=language,
         release=reader.manifest.release_id,
         released=reader.manifest.created_at[:10],
         scope=scope.in_words(),

@@ -37,8 +37,6 @@ class RankedTopic:
     """Row of the most central event that can be quoted; -1 if none can."""
     period: str = ""
     new_count: int = 0
-    status: str = ""
-    """Of its change since the earlier report; empty if it has not changed."""
 
     @property
     def size(self) -> int:
@@ -99,14 +97,14 @@ def rank_topics(
             central=central_row(events, each.members),
             period=period_of(events, each.members, language),
             new_count=comparison.count_new(each),
-            status=comparison.statuses.get(each.community_id, ""),
         )
         for number, (each, own) in enumerate(zip(chosen, keys, strict=True), 1)
     )
 
 
 def _terms(events: EventTable, community: Community, keys: Sequence[DistinctiveKey]) -> tuple[str, ...]:
-    names = [events.keys.values[key.row] for key in naming_keys(events, keys) if is_shown_name(events.keys, key.row)]
+    often = (key.row for key in naming_keys(events, keys) if key.count > 1)
+    names = [events.keys.values[row] for row in often if is_shown_name(events.keys, row)]
     title = community.title.casefold()
     return tuple(each for each in (community.terms or names) if each.casefold() not in title)[:_TERMS]
 

@@ -235,7 +235,8 @@ def make_report(
     (own / SUMS).unlink(missing_ok=True)
     pile = pile_of(reader.index, home)
     report = write_report(made.events, made.communities, made.options, out or own, made.before.previous, written, pile)
-    remember(series, own, made.before.release, with_texts(made.communities, written), made.events.event_ids)
+    kept = {"previous": made.before.release, "language": made.options.language}
+    remember(series, own, kept, with_texts(made.communities, written), made.events.event_ids)
     if definition.scope.only_new:
         remember_seen(own, made.seen)
     write_sums(own)

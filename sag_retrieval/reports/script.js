@@ -71,24 +71,6 @@
     filter.addEventListener("keydown", (event) => { if (event.key === "Enter") go(event.shiftKey ? -1 : 1); });
   }
 
-  // Sort tables.
-  all("table.sortable th[data-sort]").forEach((head) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = head.textContent;
-    head.replaceChildren(button);
-    button.addEventListener("click", () => {
-      const falling = head.getAttribute("aria-sort") !== "descending";
-      const body = $("tbody", head.closest("table"));
-      const value = (row) => row.cells[head.cellIndex].textContent.trim();
-      const number = (row) => Number(value(row).replace(/[^\d.-]/g, "")) || 0;
-      const compare = head.dataset.sort === "n" ? (a, b) => number(a) - number(b) : (a, b) => value(a).localeCompare(value(b));
-      body.append(...[...body.rows].sort((a, b) => (falling ? -1 : 1) * compare(a, b)));
-      all("th", head.parentElement).forEach((each) => each.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-    });
-  });
-
   // Tips: the cited sentence with its document.
   const tip = $("#tip");
   const citedBy = (link) => {

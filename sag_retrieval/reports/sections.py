@@ -20,19 +20,22 @@ from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import (
     FileEntry,
-    classed_tables,
+    changes_said,
+    column_sums,
     dates_ahead,
     folders_of,
+    is_later,
     labelled_rows,
-    largest_amounts,
     names_together,
+    points_of,
     readable_amount,
+    stated_amounts,
+    telling,
 )
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, central_row, in_time_order
 from sag_retrieval.reports.scope import period_of
-from sag_retrieval.reports.series import Change
-from sag_retrieval.reports.timeline import WIDTHS, TimelinePicture, draw_timeline, make_timeline
+from sag_retrieval.statements.header_classes import Cell
 from sag_retrieval.statements.scorer import good_rows
 
 _LINES: Final = 40
@@ -40,14 +43,12 @@ _LINES: Final = 40
 _FEWEST_LINES: Final = 2
 """Of each folder."""
 _COLUMNS: Final = 6
-_AMOUNTS, _FEWEST_AMOUNTS = 8, 3
+_AMOUNTS: Final = 8
 _NAMES: Final = 8
-_AHEAD: Final = 8
-_DATED: Final = 0.5
-"""Share of documents with a date from which on the newest of them tells how old the pile is."""
-_TABLES, _ROWS = 6, 4
+_AHEAD: Final = 20
+_POINTS: Final = 12
 _UNREAD: Final = 12
-_REVISED: Final = 12
+_REVISED, _SAID = 12, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ def _nothing(context: ReportContext) -> tuple[list[str], str]:
 
 
 def _counted(context: ReportContext) -> Iterator[str]:
-    """Documents, folders and statements; the largest topic, or the parts of a text; what is new."""
+    """Documents, folders and statements; the parts of a text; what is new."""
     t, counts, topics = context.messages, context.counts, context.topics
     folders = len(folders_of(context.events, context.pile))
     yield t.holds.format(
@@ -127,14 +128,6 @@ def _counted(context: ReportContext) -> Iterator[str]:
             )
         )
         yield t.parts.format(title=title, count=len(topics), first=first, last=last)
-    else:
-        largest = max(topics, key=lambda each: (each.size, -each.number))
-        yield t["largest" if counts["communities"] > 1 else "largest_one"].format(
-            topics=t.counted("topic_count", counts["communities"]),
-            title=t.quoted.format(title=largest.title),
-            statements=t.counted("statement_count", largest.size),
-            documents=t.counted("document_count", largest.documents),
-        )
     if context.comparison.previous and counts["new"]:
         new = t.counted("statement_count", counts["new"])
         yield t.since_last.format(new=new, release=context.comparison.previous.release)
@@ -273,94 +266,89 @@ def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledTable:
-    """Rows of a document with a decision, risk, action or deadline in them; `count` with those not shown."""
+class Line:
+    """A statement, or the cells of a table's row that stands for it, with the title of its document."""
 
+    statement: Statement
+    cells: tuple[tuple[str, str], ...]
     title: str
-    file: str
-    rows: tuple[tuple[Statement, tuple[tuple[str, str], ...]], ...]
-    count: int
 
 
-def build_rows(context: ReportContext) -> tuple[LabelledTable, ...] | None:
-    """The rows of the documents that have most of them."""
-    tables, documents = [], context.events.documents
-    for document, rows in classed_tables(context.events)[:_TABLES]:
-        title, file = (clean(each[document]) for each in (documents.titles, documents.document_ids))
-        shown = sorted(sorted(rows, key=lambda each: (each.rank, each.row))[:_ROWS], key=lambda each: each.row)
-        told = tuple((context.statement(each.row, title, ""), tuple(cell[:2] for cell in each.cells)) for each in shown)
-        tables.append(LabelledTable(title=title, file=file, rows=told, count=len(rows)))
-    return tuple(tables) or None
+@dataclass(frozen=True, slots=True)
+class Points:
+    """What documents list as one kind: its heading, its lines, those of the newest documents first."""
+
+    heading: str
+    lines: tuple[Line, ...]
+    left: int
+
+
+def _told(context: ReportContext, row: int, cells: Sequence[Cell] = (), date: str = "") -> Line:
+    title = clean(context.events.documents.titles[int(context.events.document[row])])
+    return Line(
+        statement=context.statement(row, title, date),
+        cells=tuple((cell.column, cell.value) for cell in cells if cell.value and cell.value != date),
+        title=title,
+    )
+
+
+def build_points(context: ReportContext) -> tuple[Points, ...] | None:
+    """Decisions, risks, open points, actions; an action with a date ahead stands with the dates."""
+    events, t, pile = context.events, context.messages, context.pile
+    reference, _ = context.reference
+    found = []
+    for kind, points in points_of(events, pile.headed).items():
+        ids = [events.documents.document_ids[int(events.document[each.row])] for each in points]
+        dated = sorted(zip(points, ids, strict=True), key=lambda pair: pile.dates.get(pair[1], ""), reverse=True)
+        kept = [each for each, _ in dated if not (reference and each.due and is_later(each.due, reference))]
+        lines = tuple(_told(context, each.row, each.cells) for each in kept[:_POINTS])
+        if lines:
+            found.append(Points(t[f"kind_{kind}"], lines, len(kept) - len(lines)))
+    return tuple(found) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dates:
-    """Statements about dates after a reference, and the timeline for wide and narrow screens."""
+    """Statements and rows about dates after a reference, the nearest first."""
 
     reference: str
-    ahead: tuple[Statement, ...]
+    lines: tuple[Line, ...]
     left: int
-    pictures: tuple[TimelinePicture, ...]
-    source: str
-    undated: int
 
 
 def build_dates(context: ReportContext) -> Dates | None:
-    """None where no date is ahead and there are too few for a picture."""
-    t, events = context.messages, context.events
-    reference, told = _reference(context)
-    found = dates_ahead(events, reference) if reference else []
-    timeline = make_timeline(events.dates)
-    drawn = [draw_timeline(timeline, width, t) for width in WIDTHS] if timeline else []
-    pictures = tuple(each for each in drawn if each)
-    if not found and not pictures:
+    """None where no date is ahead."""
+    reference, told = context.reference
+    found = dates_ahead(context.events, reference) if reference else []
+    if not found:
         return None
-    dated = np.array([date is not None for date in events.dates], np.bool_)
-    return Dates(
-        reference=t.ahead.format(reference=told),
-        ahead=tuple(context.statement(row, t.heading_dates, date) for date, row in found[:_AHEAD]),
-        left=max(0, len(found) - _AHEAD),
-        pictures=pictures,
-        source=t.timeline_source.format(
-            statements=t.counted("statement_count", sum(each.count for each in timeline.columns) if timeline else 0),
-            documents=t.counted("document_count", len(np.unique(events.document[dated]))),
-        ),
-        undated=timeline.undated if timeline else len(events),
-    )
-
-
-def _reference(context: ReportContext) -> tuple[str, str]:
-    """What dates are ahead of, never the clock: the end of the period, else the newest document, else the release."""
-    t, options = context.messages, context.options
-    shown = {context.events.documents.document_ids[row] for row in set(context.events.document.tolist())}
-    dated = [date for name, date in context.pile.dates.items() if name in shown]
-    newest = max(dated, default="") if len(dated) >= _DATED * len(shown) else ""
-    for name, date in (
-        ("ahead_period", options.period.partition("..")[2]),
-        ("ahead_document", newest),
-        ("ahead_release", options.released),
-    ):
-        if date:
-            return date, t[name].format(date=date)
-    return "", ""
+    shown = found[:_AHEAD]
+    rows = {each.row: each.cells for each in labelled_rows(context.events, np.array([row for _, row in shown]))}
+    lines = tuple(_told(context, row, telling(rows.get(row, ())), date) for date, row in shown)
+    return Dates(reference=context.messages.ahead.format(reference=told), lines=lines, left=len(found) - len(shown))
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
-    """Amounts in one unit, the largest first: who, how much, and the statement."""
+class AmountLine:
+    """Amounts in words, what has them: a statement, or a column of a table; and the document."""
 
-    unit: str
-    rows: tuple[tuple[str, str, Statement], ...]
+    amounts: str
+    about: str
+    statement: Statement
+    title: str
 
 
-def build_amounts(context: ReportContext) -> Amounts | None:
-    """None where fewer than three names have an amount in one unit: fewer are no comparison."""
-    found = largest_amounts(context.events, _AMOUNTS)
-    if len(found) < _FEWEST_AMOUNTS or not found[0].unit:
-        return None
-    place = context.messages.heading_amounts
-    rows = ((each.who, readable_amount(each, context.messages), context.statement(each.row, place)) for each in found)
-    return Amounts(found[0].unit, tuple(rows))
+def build_amounts(context: ReportContext) -> tuple[AmountLine, ...] | None:
+    """The sums of tables, then the largest amounts of statements in each currency; None where there are none."""
+    t = context.messages
+    found = column_sums(context.events)[:_AMOUNTS]
+    lines = []
+    for each in (*found, *stated_amounts(context.events, _AMOUNTS)):
+        line = _told(context, each.row)
+        shown = t.comma.join(readable_amount(number, unit, t) for number, unit in each.amounts)
+        about = t.sum_of.format(column=each.column, count=each.count) if each.count else ""
+        lines.append(AmountLine(shown, about, line.statement, line.title))
+    return tuple(lines) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +428,7 @@ def build_made(context: ReportContext) -> Provenance:
     found = {
         "release": options.release,
         "released": options.released,
-        "previous": previous.release if previous else "",
+        "previous": previous.release if previous else t.no_previous,
         "scope": " · ".join(filter(None, (options.scope or t.everything, options.period))),
         "method": _grouping(options.cluster),
         "models": options.models,
@@ -484,132 +472,74 @@ def _unsupported(context: ReportContext) -> str:
 
 
 _CHANGES: Final = 20
-_NEWEST: Final = 3
-"""Events of a changed topic."""
-_NAMED: Final = 5
+_TITLES: Final = 5
 """Documents of new statements."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedTopic:
-    """A change, its figures in words, its topic's number (None: it is not on the page), and its newest events."""
-
-    change: Change
-    figures: str
-    number: int | None
-    statements: tuple[Statement, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
-    """A sentence about statements and documents, then the topics that changed; `left` counts those not listed."""
+    """A sentence about new statements and their documents, then the statements that are worth a line."""
 
     sentence: str
-    outside: tuple[Statement, ...] = ()
-    """Of a report about new events only: those without a topic, which nothing else on the page would show."""
-    with_events: tuple[ChangedTopic, ...] = ()
-    regrouped: tuple[ChangedTopic, ...] = ()
-    """Topics that changed without a new event."""
-    left: int = 0
+    statements: tuple[Statement, ...] = ()
 
     @property
     def is_list(self) -> bool:
         """Whether there is more than the sentence."""
-        return bool(self.with_events or self.regrouped or self.outside)
+        return bool(self.statements)
 
 
 def build_changes(context: ReportContext) -> Changes | None:
-    """The changed topics, those with most new events first, each with its newest events."""
-    if not len(context.events):
+    """What is new since the report before; of a report about new events only, those without a topic.
+
+    None where there is no report of an earlier release.
+    """
+    events, options, comparison = context.events, context.options, context.comparison
+    if not len(events) or not (comparison.previous or options.since):
         return None
-    comparison = context.comparison
-    by_id = {each.community_id: each for each in context.topics}
-    found = [_changed(context, change, by_id.get(change.community_id)) for change in comparison.changes[:_CHANGES]]
-    return Changes(
-        sentence=_changes_told(context),
-        outside=tuple(_outside(context)) if context.options.since else (),
-        with_events=tuple(each for each in found if each.change.added),
-        regrouped=tuple(each for each in found if not each.change.added),
-        left=len(comparison.changes) - len(found),
-    )
-
-
-def _outside(context: ReportContext) -> Iterator[Statement]:
-    """The first events without a topic that read as statements, by date."""
-    events = context.events
-    grouped = np.concatenate([np.zeros(0, np.int32), *(each.members for each in context.topics)])
-    rows = np.setdiff1d(np.arange(len(events), dtype=np.int32), grouped)
-    for row in in_time_order(events, good_rows(events, rows, _CHANGES)[:_CHANGES]).tolist():
-        yield context.statement(row, context.messages.heading_changes)
+    rows = np.flatnonzero(comparison.is_new).astype(np.int32)
+    if options.since:
+        grouped = np.concatenate([np.zeros(0, np.int32), *(each.members for each in context.topics)])
+        rows = np.setdiff1d(np.arange(len(events), dtype=np.int32), grouped)
+    shown = in_time_order(events, good_rows(events, rows, _CHANGES)[:_CHANGES]).tolist()
+    place = context.messages.heading_changes
+    return Changes(_changes_told(context), tuple(context.statement(row, place) for row in shown))
 
 
 def _changes_told(context: ReportContext) -> str:
-    """Why there are no changes to list; else the new statements, their documents, and how many are gone."""
-    t, comparison = context.messages, context.comparison
-    previous = comparison.previous
-    if context.options.since:
-        statements = t.counted("statement_count", len(context.events))
-        return t.only_new.format(release=context.options.since, statements=statements)
-    if previous is None:
-        return t.first_report
-    gone = len(previous.event_ids.difference(context.events.event_ids))
-    if not comparison.changes and not comparison.is_new.any() and not gone:
-        return t.nothing_new.format(release=previous.release)
-    new = _new_events(context) if comparison.is_new.any() else t.no_new_events
-    lost = t.gone.format(gone=t.counted("statement_count", gone)) if gone else ""
-    return t.since.format(release=previous.release) + new + lost + t.stop
-
-
-def _new_events(context: ReportContext) -> str:
-    t, events, is_new = context.messages, context.events, context.comparison.is_new
-    documents = dict.fromkeys(events.document[is_new].tolist())
+    """The new statements, their documents, and how many are gone."""
+    t, events, comparison = context.messages, context.events, context.comparison
+    if context.options.since or comparison.previous is None:
+        return t.only_new.format(release=context.options.since, statements=t.counted("statement_count", len(events)))
+    gone = len(comparison.previous.event_ids.difference(events.event_ids))
+    documents = dict.fromkeys(events.document[comparison.is_new].tolist())
+    if not documents and not gone:
+        return t.nothing_new.format(release=comparison.previous.release)
     titles = [t.quoted.format(title=events.documents.titles[row]) for row in documents]
-    named = t.comma.join(titles[:_NAMED]) + (" …" if len(titles) > _NAMED else "")
-    return t.from_documents.format(
-        new=t.counted("new_events", int(is_new.sum())), documents=t.counted("document_count", len(titles)), titles=named
+    new = t.from_documents.format(
+        new=t.counted("new_events", int(comparison.is_new.sum())),
+        documents=t.counted("document_count", len(titles)),
+        titles=t.comma.join(titles[:_TITLES]) + (" …" if len(titles) > _TITLES else ""),
     )
-
-
-def _changed(context: ReportContext, change: Change, topic: RankedTopic | None) -> ChangedTopic:
-    figures = _change_figures(context, change)
-    if topic is None or not change.added:
-        return ChangedTopic(change, figures, topic.number if topic else None)
-    fresh = topic.members[context.comparison.is_new[topic.members]]
-    ordered = in_time_order(context.events, fresh).tolist()
-    newest = [row for row in ordered if context.events.dates[row]][-_NEWEST:] or ordered[:_NEWEST]
-    statements = (context.statement(row, context.messages.heading_changes) for row in reversed(newest))
-    return ChangedTopic(change, figures, topic.number, tuple(statements))
-
-
-def _change_figures(context: ReportContext, change: Change) -> str:
-    """Events before and now, new ones, those from elsewhere, and where it comes from."""
-    t = context.messages
-    was = f"{change.before:,} → " if change.before not in (0, change.size) else ""
-    sources = t.comma.join(t.quoted.format(title=title) for title in change.sources)
-    parts = [
-        was + t.counted("statement_count", change.size),
-        t.new_count.format(count=f"{change.added:,}") if change.added else "",
-        t.joined.format(count=f"{change.joined:,}") if change.joined else "",
-        t.sources_of.format(titles=sources) if change.status in ("merged", "split") else "",
-    ]
-    return " · ".join(filter(None, parts))
+    lost = t.gone.format(gone=t.counted("statement_count", gone)) if gone else ""
+    return t.since.format(release=comparison.previous.release) + (new if documents else t.no_new_events) + lost + t.stop
 
 
 FOLDER: Final = "themes"
 _NOT_IN_FILE_NAMES: Final = re.compile(r"[^\w]+")
 _NAME_LENGTH: Final = 40
-_YEAR: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ListedEvent:
-    """An event of a theme's page: its text, its date if it is not the one above, and its place in the document."""
+    """An event of a theme's page: its text, its date if it is not the one above, its place, and what was said later."""
 
     text: str
     date: str
     place: str
     lang: str
     is_new: bool
+    revised: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -622,21 +552,12 @@ class FromDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Year:
-    """A year, empty for what has no date, how many events it has, and the documents that they are from."""
-
-    name: str
-    count: int
-    documents: tuple[FromDocument, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ThemePage:
     """A page: its file, the theme, all of its events in time order, and the themes before and after it."""
 
     file: str
     topic: RankedTopic
-    years: tuple[Year, ...]
+    documents: tuple[FromDocument, ...]
     before: RankedTopic | None
     after: RankedTopic | None
 
@@ -657,20 +578,14 @@ def theme_pages(context: ReportContext) -> Iterator[ThemePage]:
     topics = context.topics
     for place, topic in enumerate(topics):
         rows = in_time_order(context.events, topic.members).tolist()
-        years = groupby(rows, key=lambda row: (context.events.dates[row] or "")[:_YEAR])
+        groups = groupby(rows, key=lambda row: int(context.events.document[row]))
         yield ThemePage(
             theme_file(topic),
             topic,
-            tuple(_year(context, name, list(of_year)) for name, of_year in years),
+            tuple(_from_document(context, document, list(of_document)) for document, of_document in groups),
             topics[place - 1] if place else None,
             topics[place + 1] if place + 1 < len(topics) else None,
         )
-
-
-def _year(context: ReportContext, name: str, rows: Sequence[int]) -> Year:
-    groups = groupby(rows, key=lambda row: int(context.events.document[row]))
-    documents = tuple(_from_document(context, document, list(of_document)) for document, of_document in groups)
-    return Year(name, len(rows), documents)
 
 
 def _from_document(context: ReportContext, document: int, rows: Sequence[int]) -> FromDocument:
@@ -694,17 +609,21 @@ def _listed(context: ReportContext, row: int, above: str) -> ListedEvent:
         place=events.chunks.places[int(events.chunk[row])] if events.chunks.places else "",
         lang=context.foreign_language(row),
         is_new=bool(context.comparison.is_new[row]),
+        revised=context.revised_of([row]),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisedValue:
-    """A value that a later statement revised, or on which two documents disagree: how, both values, both statements."""
+    """A value that a later statement revised, or on which two documents disagree: how, both values, both statements.
+
+    A sentence that says itself what it takes back, or who takes an office, has no values and no earlier statement.
+    """
 
     kind: str
     values: str
     later: Statement
-    earlier: Statement
+    earlier: Statement | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -716,17 +635,29 @@ class RevisedValues:
 
 
 def build_revised(context: ReportContext) -> RevisedValues | None:
-    """Values old and new with both sources, what was said last first; None where nothing in the range was revised."""
+    """Values old and new with both sources, what was said last first, then what sentences say themselves.
+
+    None where nothing in the range was revised.
+    """
     t, found = context.messages, list[RevisedValue]()
-    for one in sorted(context.pile.revised, key=lambda one: one["later_said"] or "", reverse=True):
+    revising_rows = set[int]()
+    ordered = sorted(context.pile.revised, key=lambda one: one["later_said"] or "", reverse=True)
+    for one in sorted(ordered, key=lambda one: one["kind"] == "contradicts"):
         ends = [context.row_of(one[f"{end}_event_id"]) for end in ("later", "earlier")]
         if min(ends) < 0:
             continue
+        revising_rows.update(ends)
         later, earlier = (context.statement(row, t.heading_revised) for row in ends)
         joint = " / " if one["kind"] == "contradicts" else " → "
         values = joint.join(filter(None, (one["earlier_value"], one["later_value"]))) or one["attribute"]
         found.append(RevisedValue(kind=t[f"status_{one['kind']}"], values=values, later=later, earlier=earlier))
-    return RevisedValues(rows=tuple(found[:_REVISED]), left=max(0, len(found) - _REVISED)) if found else None
+    said = [
+        RevisedValue(kind=t[f"status_{kind}"], values="", later=context.statement(row, t.heading_revised))
+        for row, kind in changes_said(context.events, context.pile, context.reference[0])
+        if row not in revising_rows
+    ]
+    shown = (*found[:_REVISED], *said[:_SAID])
+    return RevisedValues(rows=shown, left=len(found) + len(said) - len(shown)) if shown else None
 
 
 SECTIONS: Final[Sequence[ReportSection]] = (
@@ -734,10 +665,10 @@ SECTIONS: Final[Sequence[ReportSection]] = (
     ReportSection(name="findings", build=build_findings),
     ReportSection(name="changes", build=build_changes),
     ReportSection(name="revised", build=build_revised),
-    ReportSection(name="rows", build=build_rows),
-    ReportSection(name="topics", build=build_topics_section),
+    ReportSection(name="points", build=build_points),
     ReportSection(name="dates", build=build_dates),
     ReportSection(name="amounts", build=build_amounts),
+    ReportSection(name="topics", build=build_topics_section),
     ReportSection(name="names", build=build_names),
     ReportSection(name="documents", build=build_documents),
     ReportSection(name="unread", build=build_unread),

@@ -1,6 +1,6 @@
 """The tables of a report: the content of the page for programs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import pyarrow as pa
@@ -10,7 +10,6 @@ from sag_retrieval.reports.citations import Citations
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import folders_of
 from sag_retrieval.reports.render import Content
-from sag_retrieval.reports.series import Change
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 
@@ -34,7 +33,6 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
         rank=_INT,
         first_date=_STRING,
         last_date=_STRING,
-        status=_STRING,
     ),
     "report_documents": _schema(
         ("folder", _STRING),
@@ -75,15 +73,6 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
         reason=_STRING,
     ),
     "report_left_out": _schema(("kind", _STRING), ("reason", _STRING), ("text", _STRING), community_id=_STRING),
-    "report_changes": _schema(
-        ("community_id", _STRING),
-        ("title", _STRING),
-        ("status", _STRING),
-        ("event_count", _INT),
-        ("added", _INT),
-        ("removed", _INT),
-        ("sources", pa.list_(_STRING)),
-    ),
 }
 """Columns of the tables. Rank is null for communities that the page does not show."""
 
@@ -105,14 +94,12 @@ def report_tables(content: Content, context: ReportContext, events: EventTable) 
         "report_links": ({"one": t.one, "other": t.other, "weight": t.weight} for t in context.communities.ties),
         "report_findings": _findings(content, context),
         "report_left_out": _left_out(context),
-        "report_changes": _changes(context.comparison.changes),
     }
     return {name: pa.Table.from_pylist(list(each), REPORT_SCHEMAS[name]) for name, each in rows.items()}
 
 
 def _communities(content: Content, context: ReportContext) -> Iterator[Mapping[str, object]]:
     ranks = {each.community_id: each.number for each in context.topics}
-    statuses = context.comparison.statuses
     for each in context.communities:
         dates = sorted(date for row in each.members.tolist() if (date := context.events.dates[row]))
         yield {
@@ -128,7 +115,6 @@ def _communities(content: Content, context: ReportContext) -> Iterator[Mapping[s
             "new_count": context.comparison.count_new(each),
             "first_date": dates[0] if dates else None,
             "last_date": dates[-1] if dates else None,
-            "status": statuses.get(each.community_id),
         }
 
 
@@ -199,16 +185,3 @@ def _left_out(context: ReportContext) -> Iterator[Mapping[str, object]]:
     """What a model wrote and events do not support, and what it did not write, each with the reason."""
     for each in context.written.left_out:
         yield {**asdict(each), "community_id": each.community_id or None}
-
-
-def _changes(changes: Sequence[Change]) -> Iterator[Mapping[str, object]]:
-    for change in changes:
-        yield {
-            "community_id": change.community_id,
-            "title": change.title,
-            "status": change.status,
-            "event_count": change.size,
-            "added": change.added,
-            "removed": change.removed,
-            "sources": list(change.sources),
-        }

@@ -33,6 +33,10 @@ _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
 _NO_NAME = patterns("all")["no_title"]
 """No letters, a name of a file or column, or what begins with a date."""
+_NUMBER_ALONE = patterns("all")["number_alone"]
+_UNTYPED: Final = "entity"
+_REPEATED: Final = 2
+"""Events of a topic that carry a name of it: one is chance."""
 _WHOLE_DOCUMENT = 0.8, 0.5
 """A community is a document with this share of its events of it, and this share of the document's events in it."""
 _SENTENCES: Final = 3
@@ -109,31 +113,34 @@ def naming_keys(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[Dist
 
 
 def names_something(keys: Keys, row: int) -> bool:
-    """Whether a key is a name: a text, neither a date nor a quantity."""
-    kind, value = keys.types[row], keys.values[row]
-    return keys.can_name(row) and _folded(kind) not in _NOT_A_NAME and not _NO_NAME.match(value)
+    """Whether a key is a name: a text, neither a date nor a quantity, without a type also no date or number in it."""
+    kind, value = _folded(keys.types[row]), keys.values[row]
+    is_figure = _NO_NAME.match(value) or (kind == _UNTYPED and _NUMBER_ALONE.search(value))
+    return keys.can_name(row) and kind not in _NOT_A_NAME and not is_figure
 
 
 def contents_of(events: EventTable, group: TitledGroup, terms: Sequence[str] = ()) -> TopicContents:
     """What a titler is given of a group."""
+    names = [key for key in naming_keys(events, group.keys) if key.count >= _REPEATED]
     return TopicContents(
         language=group.language,
         terms=terms,
-        names=[
-            DistinctiveName(events.keys.values[key.row], key.score, key.rivals)
-            for key in naming_keys(events, group.keys)
-        ],
-        documents=list(_document_title(events, group)),
+        names=[DistinctiveName(events.keys.values[key.row], key.score, key.rivals) for key in names],
+        documents=list(_document_title(events, group, is_whole=bool(names or terms))),
         sentences=[events.contents[row] for row in group.members[:_SENTENCES].tolist()],
     )
 
 
-def _document_title(events: EventTable, group: TitledGroup) -> Iterator[str]:
-    """Title of the one document that the group is about and that is about little else."""
+def _document_title(events: EventTable, group: TitledGroup, *, is_whole: bool) -> Iterator[str]:
+    """Title of the one document that the group is about and, where it must be the whole of it, is about little else."""
     inside, covered = _WHOLE_DOCUMENT
     for key in group.keys:
         is_title = _folded(events.keys.types[key.row]) == _OF_A_DOCUMENT and names_something(events.keys, key.row)
-        if is_title and key.count >= inside * len(group.members) and key.count >= covered * key.everywhere:
+        if (
+            is_title
+            and key.count >= inside * len(group.members)
+            and (not is_whole or key.count >= covered * key.everywhere)
+        ):
             yield events.keys.values[key.row]
 
 

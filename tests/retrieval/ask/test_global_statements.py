@@ -72,7 +72,7 @@ def test_the_rows_of_a_risk_register_answer_what_the_risks_are(home, source, que
 
     assert answer.is_found
     assert all(text in answer.text for text in says)
-    assert "Owner: Ann Lee" in answer.text or "责任人: 李安" in answer.text
+    assert len(answer.citations) == len(says)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,7 @@ def number(text):
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_largest_topic_is_the_first_the_largest_everywhere_and_has_the_counts_of_the_tables(
-    towns, tmp_path, language
-):
+def test_the_largest_topic_is_the_first_and_has_the_counts_of_the_tables(towns, tmp_path, language):
     events = towns(languages=("en", "zh"), months=8)
     named = name_communities(events, build_communities(events)).communities
 
@@ -38,12 +36,6 @@ def test_the_largest_topic_is_the_first_the_largest_everywhere_and_has_the_count
     title, size, _ = report.largest[0]
     first = next(row for row in rows if row["rank"] == 1)
     assert (title, size) == (first["title"], first["event_count"])
-    sentence = re.sub(r"<[^>]+>", "", re.search(r'<p class="headline">(.*?)</p>', page, re.DOTALL)[1])
-    counted = {
-        "en": rf"of {len(rows)} topics is “{re.escape(title)}”: {size} statements",
-        "zh": rf"{len(rows)} 个主题中最大的是“{re.escape(title)}”：\d+ 篇文档中的 {size} 条陈述",
-    }[language]
-    assert re.search(counted, sentence)
     shown = [number(each) for each in re.findall(r"<dd>([\d,]+)</dd>", page)][:3]
     assert shown == [report.counts[name] for name in ("documents", "events", "communities")]
     unit = {"en": "statements", "zh": "条陈述"}[language]
@@ -98,9 +90,9 @@ def test_dates_ahead_are_told_from_the_end_of_the_period_else_the_newest_documen
     few = Pile(dates={"en-2024-01": "2024-02-20"})  # of six documents
     options = replace(OPTIONS, released="2024-04-01")
     cases = (
-        (replace(options, period="2023..2024-05"), pile, "Dates after 2024-05, the end of the period"),
-        (options, pile, "Dates after 2024-02-20, the newest date of a document"),
-        (options, few, "Dates after 2024-04-01, the date of the release"),
+        (replace(options, period="2023..2024-05"), pile, "After 2024-05, the end of the period"),
+        (options, pile, "After 2024-02-20, the newest date of a document"),
+        (options, few, "After 2024-04-01, the date of the release"),
     )
 
     for number_of_case, (given, known, said) in enumerate(cases):

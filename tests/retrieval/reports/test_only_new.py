@@ -21,7 +21,7 @@ def test_new_events_without_a_theme_stand_under_what_is_new(towns, tmp_path, sin
     )
 
     told = report.markdown.read_text(encoding="utf-8")
-    changes = told.partition("## What changed")[2].partition("\n## ")[0]
+    changes = told.partition("## New since the last report")[2].partition("\n## ")[0]
     assert ("The library opened a new reading room" in changes) == is_shown
     for text in (report.page.read_text(encoding="utf-8"), told):
         assert ("only about what is new since r1" in text) == is_shown

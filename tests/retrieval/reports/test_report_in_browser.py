@@ -30,16 +30,13 @@ def opened(visit, written, news):
     return open_page
 
 
-def test_the_page_says_nothing_asks_for_nothing_and_draws_its_picture(opened):
+def test_the_page_says_nothing_and_asks_for_nothing(opened):
     page = opened()
 
     page.wait_for_timeout(100)
     assert page.said == []
     assert [url for url in page.asked if not url.startswith("file:")] == []
     assert len(page.asked) == 1
-    box = page.locator("#timeline-svg rect").first.bounding_box()
-    assert box["width"] > 1
-    assert box["height"] > 1
 
 
 def test_pointing_at_a_citation_shows_its_sentence(opened):
@@ -178,18 +175,6 @@ def test_the_page_of_a_theme_names_each_document_once_and_leads_to_the_next_them
     assert "/themes/1-" in page.url
 
 
-def test_tables_sort_by_a_click_on_their_heads(opened):
-    page = opened()
-    page.locator("#topics details summary").click()
-    head = page.locator("table.sortable").first.locator("th button").first
-
-    head.click()
-
-    first = page.locator("table.sortable").first.locator("tbody tr").first.locator("td").first
-    assert head.evaluate("each => each.parentElement.getAttribute('aria-sort')") == "descending"
-    assert int(first.inner_text()) == page.locator("article").count()
-
-
 def test_light_and_dark_follow_the_system_and_the_button(opened):
     page = opened(scheme="dark")
     colour = "getComputedStyle(document.body).backgroundColor"
@@ -241,7 +226,7 @@ def test_without_scripts_everything_can_be_read_and_links_work(opened):
 
     assert page.locator("article").first.is_visible()
     assert not page.locator(".tools").is_visible()
-    assert page.locator("table.sortable a").first.get_attribute("href") == "#c1"
+    assert page.locator("nav a").first.is_visible()
 
 
 def test_every_control_has_a_name_and_headings_step_down_one_by_one(opened):

@@ -54,12 +54,12 @@ MARKDOWN = """{% import "parts.md.j2" as parts %}
 
 
 def context_of(events, **options):
-    """What a second report with changes of every kind is built from."""
+    """What a second report with new statements is built from."""
     named = name_communities(events, build_communities(events)).communities
     communities = replace(named, communities=tuple(replace(each, summary=()) for each in named))  # as for an overview
     half = [row for each in communities.at(0) for row in each.members[::2].tolist()]
     earlier = frozenset(events.event_ids[row] for row in half)
-    previous = Previous(release="r0122", titles={"a": "All"}, members={"a": earlier})
+    previous = Previous("r0122", earlier)
     chosen = ReportOptions(title="Town news", release="r0123", **options)
     return make_context(events, communities, chosen, previous)
 
@@ -144,7 +144,7 @@ def test_every_message_is_used():
     text = "\n".join(each.read_text(encoding="utf-8") for each in files)
 
     unused = [name for name in messages_in("en") if not re.search(rf"\b{re.escape(name)}\b", text)]
-    assert [name for name in unused if not name.startswith(("heading_", "status_", "reason_", "largest"))] == []
+    assert [name for name in unused if not name.startswith(("heading_", "kind_", "status_", "reason_"))] == []
 
 
 def test_a_message_that_nobody_wrote_is_an_error_and_not_an_empty_text():
@@ -189,7 +189,7 @@ def test_a_section_is_added_by_a_builder_two_templates_and_a_heading(tmp_path):
         "from sag_retrieval.reports.options import ReportOptions as Options;"
         "from sag_retrieval.reports.report import write_report as write;"
         "from dataclasses import replace; events = planted(200)[0];"
-        "events = replace(events, contents=['The harbour office counted 12 boats.'] * 200); write(events, build(events), Options(language='zh'), Path(sys.argv[1]))"
+        "events = replace(events, contents=[f'The harbour office counted {n} boats.' for n in range(200)]); write(events, build(events), Options(language='zh'), Path(sys.argv[1]))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
 

@@ -31,3 +31,4 @@ def test_cells_end_where_the_next_begins_and_prose_has_none() -> None:
     assert cells[1].value == "pump fails; parts are late"
     assert row_cells("The board met at 10:30 and agreed.") == ()
     assert row_cells("决定：购买两台水泵")[0].value == "购买两台水泵"
+    assert row_cells("各罐情况如下： 罐号: A1; 品种: 赤霞珠")[0] == ("罐号", "A1", None)

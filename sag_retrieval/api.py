@@ -630,9 +630,12 @@ class Release:
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.
         """
-        from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
+        from sag_retrieval.ask import AskOptions, Progress, ask  # noqa: PLC0415  searching alone needs none of it
 
         self._check_open()
+        told = self.index.misspelt(keys or ())
+        for note in told:
+            on_event(Progress("note", {"text": note}))
         where = said_by(where, as_of)
         query = self._stand_alone(query, messages)
         default = AskOptions(language=self._settings.language)
@@ -658,7 +661,6 @@ class Release:
                 segments=None if segments is None else segment_options(segments),
             )
             watched["outcome"] = "answered" if answer.is_found else "refused"
-        told = self.index.misspelt(keys or ())
         return replace(answer, notes=(*told, *answer.notes)) if told else answer
 
     def _stand_alone(self, query: str | None, messages: "Conversation | None") -> str:

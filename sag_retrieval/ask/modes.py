@@ -23,10 +23,12 @@ from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, 
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.revised import standing, told
+from sag_retrieval.ask.sections import answer_from_sections
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
 from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import ModelError, QueryError, shown
+from sag_retrieval.language.asked import asking
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.prompts import as_lines, numbered
@@ -73,6 +75,10 @@ def ask_fast(session: Session) -> ModeResult:
         docs/algorithm.md §answers.1
 
     """
+    context, is_list = session.context, asking("list", "forms").search(session.question)
+    below = answer_from_sections(session) if is_list and context is not None and context.select is not None else None
+    if below is not None:
+        return ModeResult(*below)
     of_rows = from_rows(session, answer_from_tables(session) or answer_over_rows(session))
     if of_rows is not None:
         return of_rows

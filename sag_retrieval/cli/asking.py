@@ -259,9 +259,10 @@ sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 @click.option("--mode", type=MODE_NAMES, default="fast", show_default=True)
 @with_budgets
 @with_query("ask")
+@click.option("--explain", is_flag=True, help="Also show the rows and the SQL behind an answer from tables.")
 @_with_pipeline
 @as_json
-def ask(*, query: str, mode: "Mode", given: AskedQuery, pipeline: str | None, is_json: bool) -> None:
+def ask(*, query: str, mode: "Mode", given: AskedQuery, explain: bool, pipeline: str | None, is_json: bool) -> None:
     """Answer QUERY with citations."""
     from sag_retrieval import open_release  # noqa: PLC0415
 
@@ -278,7 +279,7 @@ def ask(*, query: str, mode: "Mode", given: AskedQuery, pipeline: str | None, is
             on_event=lambda event: show_progress(console, event),
             **arguments,
         )
-    print_json(answer.to_dict()) if is_json else show_answer(Terminal(), answer)
+    print_json(answer.to_dict()) if is_json else show_answer(Terminal(), answer, explain=explain)
 
 
 @click.command()

@@ -306,10 +306,10 @@ class Index:
         return f"; did you mean {self.spelling(near)!r}?" if near else ""
 
     def misspelt(self, names: Iterable[str]) -> tuple[str, ...]:
-        """A sentence for each given name that no key has, where one is spelt like it."""
+        """A sentence for each given name that no key has, with the key that is spelt like it."""
         unknown = [name for name in names if name.strip() and not len(self.arrays.mentions.exact(name))]
-        said = ((name, self.did_you_mean(name)) for name in unknown)
-        return tuple(f"no key is called {shown(name)}{meant} Its words are searched" for name, meant in said if meant)
+        said = ((name, self.did_you_mean(name) or "; `sag keys list` shows them.") for name in unknown)
+        return tuple(f"no key is called {shown(name)}{meant} Its words are searched" for name, meant in said)
 
     @cached_property
     def leads(self) -> Flags:

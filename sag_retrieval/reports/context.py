@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -174,7 +174,7 @@ def make_context(
     )
 
 
-def page_language(events: EventTable, options: ReportOptions, kept: str = "") -> str:
+def page_language(events: EventTable, options: ReportOptions, kept: str = "") -> Literal["zh", "en"]:
     """The language asked for; else that of most of the text, Chinese or English, a Chinese character as three letters.
 
     Args:
@@ -189,5 +189,6 @@ def page_language(events: EventTable, options: ReportOptions, kept: str = "") ->
     for row, content in zip(events.document.tolist(), events.contents, strict=True):
         is_chinese = events.documents.languages[row] == "zh"
         said["zh" if is_chinese else "en"] += len(content) * (_LETTERS if is_chinese else 1)
-    most = "zh" if said["zh"] > said["en"] else "en"
-    return kept if kept and said[most] < _CHANGES_LANGUAGE * sum(said.values()) else most
+    most: Literal["zh", "en"] = "zh" if said["zh"] > said["en"] else "en"
+    is_kept = kept and said[most] < _CHANGES_LANGUAGE * sum(said.values())
+    return ("zh" if kept == "zh" else "en") if is_kept else most

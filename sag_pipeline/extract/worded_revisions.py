@@ -89,18 +89,28 @@ def _succeeded(earlier: Claim, later: Claim) -> Revision | None:
 
 
 def _is_one_house(earlier: Claim, later: Claim, holder: str, role: str) -> bool:
-    """Whether the other names of both, or of their titles, do not tell two houses apart that have such an office."""
+    """Whether neither what the office is of nor the other names of both, and of their titles, tell two houses apart."""
+    of = [_house(each.content, role) for each in (earlier, later)]
+    if all(of):
+        return bool(of[0] & of[1])
     own, others = (
         {key for key in (*each.names, *each.about) if key not in {*each.persons, holder}} for each in (earlier, later)
     )
     if own and others:
         return bool(own & others) or any(
-            of.has(each.names[key])
-            for of, each, keys in ((later, earlier, own), (earlier, later, others))
+            one.has(each.names[key])
+            for one, each, keys in ((later, earlier, own), (earlier, later, others))
             for key in keys & each.names.keys()
         )
     is_one_document = earlier.document_id == later.document_id
-    return is_one_document or len(subject_terms(role)) > 1
+    return is_one_document or holder in later.names or not (own or others or any(of))
+
+
+def _house(text: str, role: str) -> frozenset[str]:
+    """The terms of what an office is said to be of: `head nurse of the Harbour Ward`."""
+    place = text.lower().find(role.lower())
+    found = revising("office_of").match(text, place + len(role)) if place >= 0 else None
+    return subject_terms(found[0]) if found else frozenset()
 
 
 def _is_after(one: Claim, other: Claim) -> bool:

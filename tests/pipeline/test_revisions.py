@@ -200,6 +200,7 @@ def test_who_takes_an_office_follows_who_holds_it(earlier, later):
         ("Colm Daly is project manager.", "Ana Sousa becomes manager of the shop."),
         ("Colm Daly has been head of sales since 2013.", "Ana Sousa became head of finance."),
         ("Colm Daly has been head winemaker since 2013.", "Ana Sousa may become head winemaker."),
+        ("Colm Daly is head nurse of the Heart Station.", "Ana Sousa takes over as head nurse of the Harbour Ward."),
         ("财务经理韩立峰汇报了结果。", "由孟雨桐担任经理。"),
         ("财务经理韩立峰汇报了结果。", "由孟雨桐担任质量经理。"),
     ],

@@ -85,7 +85,7 @@ def pile_of(index: Index, home: Path) -> Pile:
     documents = index.rows["documents"].select(["document_id", "text"])
     texts = dict(zip(*(column.to_pylist() for column in documents.columns), strict=True))
     return Pile(
-        dates={document: min(dates, key=lambda date: (-dates[date], date)) for document, dates in own.items()},
+        dates={document: max(dates, key=lambda date: (dates[date], date)) for document, dates in own.items()},
         silent=[each for each in texts if each not in starts],
         unread=skipped_files(home),
         revised=index.rows["revisions"].to_pylist() if has_revisions(index) else (),
@@ -232,7 +232,7 @@ def column_sums(events: EventTable) -> list[Amounts]:
                     found[int(events.document[each.row]), cell.column].append((*amount, each.row))
     sums = []
     for (_, column), rows in found.items():
-        total: Counter[str] = Counter()
+        total = defaultdict[str, float](float)
         for number, unit, _ in rows:
             total[unit] += number
         if len(rows) >= _FEWEST_ROWS:
@@ -386,7 +386,7 @@ def points_of(events: EventTable, headed: Mapping[str, HeaderClass]) -> dict[Hea
     for each in labelled_rows(events, np.arange(len(events), dtype=np.int32)):
         kinds = [cell.kind for cell in each.cells if cell.value]
         above = headed.get(events.event_ids[each.row])
-        by_whom = "action" if {"owner", "deadline"} <= {*kinds} else None
+        by_whom: HeaderClass | None = "action" if {"owner", "deadline"} <= {*kinds} else None
         kind = next((kind for kind in kinds if kind in MAIN), by_whom or above)
         if kind and (kind == "decision" or not each.is_done):
             found[kind].append(Point(each.row, telling(each.cells), each.due))
@@ -421,7 +421,7 @@ def changes_said(events: EventTable, pile: Pile, reference: str) -> list[tuple[i
     for row, text in enumerate(events.contents):
         if revising("in_place").search(text):
             found.append((row, "corrects"))
-        elif row in has_person and revising("appoints").search(text) and is_later(events.dates[row] or "", since):
+        elif row in has_person and revising("appoints").search(text) and not is_later(since, events.dates[row] or "0"):
             found.append((row, "appoints"))
     alone = judged(events, np.array([row for row, _ in found], np.int32))
     dated = [pile.dates.get(events.documents.document_ids[int(events.document[row])], "") for row, _ in found]

@@ -11,7 +11,7 @@ from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Co
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Comparison
-from sag_retrieval.statements.scorer import quotable, worth_quoting
+from sag_retrieval.statements.scorer import judged, quotable, worth_quoting
 from sag_retrieval.topics.naming import DistinctiveKey, is_shown_name, naming_keys
 
 _JUDGED: Final = 400
@@ -133,3 +133,15 @@ def likeness_to_mean(events: EventTable, members: Rows, rows: Rows) -> Floats:
 def in_time_order(events: EventTable, rows: Rows) -> Rows:
     """Rows by date, those without one last, ties by row."""
     return np.array(sorted(rows.tolist(), key=lambda row: (events.dates[row] or "~", row)), dtype=np.int32)
+
+
+def leading_row(events: EventTable, rows: Rows) -> int:
+    """Of the first events of a document that a reader understands alone, the first; -1 where there is none.
+
+    Those that are worth a line come before the others.
+    """
+    rows = rows[:_JUDGED]
+    judgements = judged(events, rows)
+    able = [row for row, each in zip(rows.tolist(), judgements, strict=True) if each.quotable >= 1 / 2]
+    worth = [row for row, is_worth in zip(rows.tolist(), worth_quoting(events, rows), strict=True) if is_worth]
+    return next(iter((*worth, *able)), -1)

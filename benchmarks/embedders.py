@@ -97,7 +97,6 @@ def written(name: str, folder: Path) -> str:
 
     Raises:
         ModuleNotFoundError: If a package that it is made of is not installed.
-
     """
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
@@ -109,7 +108,6 @@ def made(name: str, cache: Path) -> QuestionSet:
 
     Raises:
         UnavailableError: If it cannot be made here.
-
     """
     return KINDS[name](cache) if name in KINDS else (SETS | SMALL)[name]()
 
@@ -148,7 +146,6 @@ def embedder_of(model: str, cache: Path) -> str:
     Raises:
         ModuleNotFoundError: If a package that holds the weights is not installed.
         SagError: If the model cannot be opened.
-
     """
     name = written(model, cache / "models") if model in MODELS else model
     if name != FIRST:

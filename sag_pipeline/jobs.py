@@ -37,7 +37,6 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         SagError: If an asset or a check failed, with its reason.
         SettingsError: If the configuration of the run, or `dagster.yaml`, cannot be used.
         KeyboardInterrupt: If Ctrl-C ended the run; committed batches stay.
-
     """
     settings = load_settings()
     home = os.path.realpath(settings.home)
@@ -137,7 +136,6 @@ def run_ingest(
 
     Raises:
         SagError: If no source exists, too many documents of one are gone, an option is unknown, or a step failed.
-
     """
     chosen = build_options(RunOptions, options, what="ingest")
     settings = load_settings()

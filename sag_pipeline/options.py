@@ -136,7 +136,6 @@ class RunOptions:
 
         Raises:
             SettingsError: If `reprocess` names neither a step nor a document or source.
-
         """
         check_options(self)
         for wanted in self.reprocess:

@@ -75,7 +75,6 @@ def reported(
         name: An item's name for people: its path or id.
         done: Items processed before these.
         total: Items of the step in all; 0: unknown.
-
     """
     report = listener()
     for count, item in enumerate(items, done):

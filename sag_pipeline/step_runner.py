@@ -97,7 +97,6 @@ def documents_a_batch(pending: int, workers: int) -> int:
     Examples:
         >>> documents_a_batch(100, 2), documents_a_batch(1_000, 2), documents_a_batch(100_000, 2)
         (16, 32, 128)
-
     """
     size = _DOCUMENTS_A_GROUP
     while size > _LEAST_A_BATCH and size * _BATCHES_A_WORKER * workers > pending:
@@ -145,7 +144,6 @@ def run_step(
 
     Raises:
         ModelUnavailable, BudgetExceeded: After everything done so far was committed; the next run continues from there.
-
     """
     tally, started = RunStats(), time.perf_counter()
     tally.counts["removed"] = store.drop_stale(step)

@@ -17,7 +17,7 @@ from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Se
 from sag_retrieval.release.schema import ADDED, TABLES
 
 _OURS: Final = (
-    StoredTable(name="documents", record=Document, version=4),
+    StoredTable(name="documents", record=Document, version=5),
     StoredTable(
         name="summaries",
         rule="sag_pipeline.table_rules:summaries",
@@ -47,14 +47,14 @@ _OURS: Final = (
         rule="sag_pipeline.table_rules:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
-        version=9,
+        version=10,
     ),
     StoredTable(
         name="keys",
         rule="sag_pipeline.table_rules:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=10,
+        version=11,
         options=("recogniser",),
         by_source="key_schema",
         is_published=False,
@@ -108,7 +108,6 @@ def with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
     Raises:
         KeyError: If another column is missing.
-
     """
     for field in schema:
         if field.nullable and field.name not in rows.column_names:

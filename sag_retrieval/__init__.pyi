@@ -25,7 +25,7 @@ from .search.result import (
     SearchResult as SearchResult,
 )
 from .search.revised import HitRevision as HitRevision
-from .search.paths import GraphEvidence as GraphEvidence, HitPath as HitPath, PathStep as PathStep
+from .search.method import GraphEvidence as GraphEvidence, HitPath as HitPath, PathStep as PathStep
 from .search.options import SearchOptions as SearchOptions
 from .search.methods.hybrid import HybridOptions as HybridOptions
 from .search.methods.think_on_graph.retriever import GraphOptions as GraphOptions

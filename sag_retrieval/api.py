@@ -22,12 +22,12 @@ from sag_retrieval.models.protocols import ChatModel, embed_queries
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.manifest import Manifest, Verify
-from sag_retrieval.release.projection import projected
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.release.releases import paths_of
 from sag_retrieval.release.sandbox import SqlResult
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.tables import VectorMode
+from sag_retrieval.release.vectors import projected
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from sag_retrieval.llm_writing.written import WritingPlan
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
+    from sag_retrieval.search.methods.tiers.method import Conversation
     from sag_retrieval.search.methods.tiers.options import TiersOptions
     from sag_retrieval.search.methods.tiers.result import TiersResult
-    from sag_retrieval.search.methods.tiers.retrieval import Conversation
     from sag_retrieval.search.revised import Seen
 
 
@@ -100,7 +100,6 @@ def open_release(
         ReleaseError: If there is none, it cannot be used by this package, or it is damaged; damage that opening does
             not find is raised by the first use of the file.
         SettingsError: If a setting is wrong.
-
     """
     if release is not None and not isinstance(release, str):
         raise ReleaseError(f"release must be an id, got {shown(release)}; `sag releases list` shows what is there")
@@ -119,7 +118,6 @@ def _check_restricted(reader: Reader, method: object, segments: object) -> None:
 
     Raises:
         QueryError: If it does.
-
     """
     if not reader.within:
         return
@@ -172,7 +170,6 @@ class Release:
             >>> from sag_retrieval import open_release
             >>> sorted(open_release().paths)
             ['duckdb', 'lance', 'parquet']
-
         """
         return paths_of(self.path)
 
@@ -187,7 +184,6 @@ class Release:
         Raises:
             QueryError: If the text is empty.
             ModelError: If an embedding server gives no vector.
-
         """
         if not text.strip():
             raise QueryError("the text is empty")
@@ -214,7 +210,6 @@ class Release:
             >>> release = open_release()
             >>> sorted(release.tables)[:4]
             ['calls', 'chunk_keys', 'chunks', 'documents']
-
         """
         return {name: self.manifest.counts[name] for name in TABLES if name in self.manifest.counts}
 
@@ -233,7 +228,6 @@ class Release:
         Raises:
             QueryError: If the release has no table of this name.
             ReleaseError: If the release is closed or damaged.
-
         """
         reader = self._reader
         if self._bounds:
@@ -264,7 +258,6 @@ class Release:
         Raises:
             FilterError: If it is refused, invalid, or exceeds these limits.
             ReleaseError: If the release is closed or damaged.
-
         """
         return SqlResult(query, self._reader.sandbox.select(query))
 
@@ -287,7 +280,6 @@ class Release:
         Raises:
             FilterError: If no key has the type.
             ReleaseError: If the release is closed or damaged.
-
         """
         reader = self._reader
         return find_keys(reader.index, reader.sandbox, text, type, most)
@@ -307,7 +299,6 @@ class Release:
 
         Raises:
             ReleaseError: If there is no such release, or one is closed or damaged.
-
         """
         if not since or is_day(since):
             return changes_since(self._seen, since or "")
@@ -325,7 +316,6 @@ class Release:
             >>> release = open_release()
             >>> release.seen_as[0] == release.release_id, release.seen_as[1]
             (True, '')
-
         """
         return self.release_id, self._reader.within
 
@@ -348,7 +338,6 @@ class Release:
         Raises:
             QueryError: If the release has no such document.
             ReleaseError: If the release is closed or damaged.
-
         """
         return document_by_id(self.index, document_id, self.allowed)
 
@@ -368,7 +357,6 @@ class Release:
         Raises:
             QueryError: If the release has no such chunk.
             ReleaseError: If the release is closed or damaged.
-
         """
         return chunk_by_id(self.index, chunk_id, self.allowed)
 
@@ -413,9 +401,8 @@ class Release:
             SettingsError: If an option is unknown or out of bounds.
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.
-
         """
-        from sag_retrieval.search.methods.tiers.retrieval import retrieve_tiers  # noqa: PLC0415  not needed for searching
+        from sag_retrieval.search.methods.tiers.method import retrieve_tiers  # noqa: PLC0415  not needed for searching
 
         reader = self._reader
         if reader.within:
@@ -444,7 +431,6 @@ class Release:
         Raises:
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.
-
         """
         found = Release(self._reader.under(sql, where), self._settings)
         found._bounds = (*self._bounds, (sql, where))
@@ -459,7 +445,6 @@ class Release:
             >>> release = open_release()
             >>> release.allowed is None, int(release.restricted(where={"language": "en"}).allowed.events.sum())
             (True, 123)
-
         """
         return self._reader.allowed()
 
@@ -472,7 +457,6 @@ class Release:
             >>> release.close()
             >>> release
             Release('r...', 23 documents, 260 events, closed)
-
         """
         self._is_closed = True
         self._held.close()
@@ -541,7 +525,6 @@ class Release:
             SettingsError: If an option is unknown or out of bounds.
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.
-
         """
         reader, where = self._reader, said_by(where, as_of)
         asked = Query(query, () if keys is None else keys, top_k, None, explain, gold_documents)
@@ -588,7 +571,6 @@ class Release:
             sql: Restriction of every search, in addition to one given with a search.
             where: Restriction of every search, as conditions.
             options: Options of the method.
-
         """
 
         def search(text: str, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> SearchResult:
@@ -647,11 +629,13 @@ class Release:
             SettingsError: If an option is unknown or out of bounds.
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.
-
         """
-        from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
+        from sag_retrieval.ask import AskOptions, Progress, ask  # noqa: PLC0415  searching alone needs none of it
 
         self._check_open()
+        told = self.index.misspelt(keys or ())
+        for note in told:
+            on_event(Progress("note", {"text": note}))
         where = said_by(where, as_of)
         query = self._stand_alone(query, messages)
         default = AskOptions(language=self._settings.language)
@@ -677,7 +661,6 @@ class Release:
                 segments=None if segments is None else segment_options(segments),
             )
             watched["outcome"] = "answered" if answer.is_found else "refused"
-        told = self.index.misspelt(keys or ())
         return replace(answer, notes=(*told, *answer.notes)) if told else answer
 
     def _stand_alone(self, query: str | None, messages: "Conversation | None") -> str:
@@ -686,7 +669,7 @@ class Release:
             if query is None:
                 raise QueryError(f"a question must be text, got {query}; a conversation is given as messages")
             return query
-        from sag_retrieval.search.methods.tiers.retrieval import turns_of  # noqa: PLC0415  most questions stand alone
+        from sag_retrieval.search.methods.tiers.method import turns_of  # noqa: PLC0415  most questions stand alone
         from sag_retrieval.search.methods.tiers.workflow import Turn, stand_alone  # noqa: PLC0415
 
         turns = turns_of(messages) if query is None else [*turns_of(messages, is_asked=False), Turn(query)]
@@ -735,7 +718,6 @@ class Release:
             QueryError: If the question is blank, or a stage misses what it needs.
             ModelError: If the language model gave no answer that `generate` could use.
             ReleaseError: If the release is closed or damaged.
-
         """
         from sag_retrieval.pipelines import (  # noqa: PLC0415  searching alone needs none of it
             PipelineFile,
@@ -796,7 +778,6 @@ class Release:
             SettingsError: If an option or the model is unknown, or a value out of bounds.
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.
-
         """
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
         from sag_retrieval.reports.report import make_report  # noqa: PLC0415  not needed for searching
@@ -833,7 +814,6 @@ class Release:
             >>> plan = open_release().report_plan(options={"max_calls": 4})
             >>> plan.calls, plan.themes, plan.left_out > 0
             (4, 3, True)
-
         """
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
         from sag_retrieval.reports.prepare import Definition, prepare_report  # noqa: PLC0415
@@ -857,7 +837,6 @@ class Release:
         Raises:
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.
-
         """
         from sag_retrieval.reports.prepare import release_themes  # noqa: PLC0415  not needed for searching
 

@@ -49,7 +49,6 @@ def decide_documents(
         QueryError: If the verb is none of these, or neither where nor sql is given.
         FilterError: If either is refused.
         ReleaseError: If there is no release, or the file of decisions is damaged.
-
     """
     verbs = (*get_args(DocumentVerb), "enable")
     if verb not in verbs:
@@ -81,7 +80,6 @@ def documents_away(home: Path | str | None = None) -> list[DocumentDecision]:
 
     Raises:
         ReleaseError: If the file of decisions is damaged.
-
     """
     found = read_taken_out(Path(load_settings(home=home).home))
     return [found[name] for name in sorted(found)]

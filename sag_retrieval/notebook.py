@@ -71,7 +71,6 @@ def snippet(text: str, title: str = "") -> str:
         'Cause: The O-ring leaked.'
         >>> snippet("| Part | Firm |\n|---|---|\n| Ring | Marlow Seals |")
         'Part · Firm; Ring · Marlow Seals'
-
     """
     pieces = [_plain(text, line, title) for line in logical_lines(text)]
     return "".join(_joined([piece for piece in pieces if piece[1]]))
@@ -127,7 +126,6 @@ def key_text(value: object, unit: str | None = None, key_type: str = "") -> str:
         ('120,000,000 CNY', '31.5%', '310 people', 'Ada')
         >>> key_text(True, key_type="is_forecast"), key_text(1, "month"), key_text(36, "month")
         ('is forecast: yes', '1 month', '36 months')
-
     """
     if isinstance(value, bool):
         return f"{key_type.replace('_', ' ') or 'flag'}: {'yes' if value else 'no'}"

@@ -185,7 +185,6 @@ def load_pipeline(path: Path | str) -> PipelineFile:
     Raises:
         SettingsError: If it cannot be read, is not such a list, or names an unknown stage or option or a value out of
             bounds; the message says the line, and the nearest name.
-
     """
     name = str(path)
     entries = tuple(_entry(name, node) for node in _stage_nodes(name, read_yaml(path, _PIPELINE)))
@@ -302,7 +301,6 @@ def evaluate_pipeline(
 
     Raises:
         QueryError: If there is no question, or a k is below 1.
-
     """
     cuts, outcomes = checked_cuts(ks), []
     for question in questions:

@@ -31,7 +31,6 @@ def pinned(text: str) -> dict[str, str]:
 
     Raises:
         ValueError: If a line does not pin exactly one version.
-
     """
     found: dict[str, str] = {}
     for line in filter(None, (line.partition("#")[0].strip() for line in text.splitlines())):

@@ -26,7 +26,6 @@ def check(folder: Path) -> str:
 
     Raises:
         ValueError: If the package was imported from elsewhere, or the demo made no release.
-
     """
     output(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", folder / "dist", ROOT, folder=folder)
     (wheel,) = (folder / "dist").glob("sag-*.whl")

@@ -133,11 +133,9 @@ def _checks() -> Iterator[str]:
     yield "`CURRENT` names it."
     yield ""
     yield "- a release is opened: hashes of manifest and `checksums.npy`; every file is there in its length"
-    yield "- the first search: embedder, graph, text and names; then shapes, types and ends of arrays"
-    yield "- a table's rows or vectors are first used: its files; of dense vectors the blocks whose rows are read"
+    yield "- a table's rows, arrays or vectors are first used: its files; of dense vectors the blocks that are read"
     yield '- `open_release(verify="full")`: every file at once'
     yield '- `open_release(verify="off")`: lengths; row numbers of links, postings and vectors keep their bounds'
-    yield '- `open_release(vectors="lance")`: the whole Lance table of chunks, events or keys, before it is searched'
     yield "- `verify_release(folder)`: the hash of every file"
     yield ""
     yield f"A checksum is XXH3 of {BLOCK} bytes. A block is compared once in a process, before its bytes are used. What"
@@ -179,6 +177,8 @@ def commands() -> str:
     rows = (f"- {row}" for row, name in shared.items() if name != JSON)
     lines += ["commands, whose names stand behind *also*:", "", *rows, ""]
     for path, command in walk("sag", sag):
+        if "goes with the next version" in (command.help or "").partition("\n")[0]:
+            continue  # another name of a command above
         lines += [f"## {path}", "", *_described(path, command), *_parameters(command, shared)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -261,24 +261,22 @@ USES = {
 
 
 def _option_rows(name: str, usual: object, shown: dict[tuple[str, str], tuple[str, str]]) -> list[str]:
-    """The options of a section: a table of those that no section before has, and a line about each of the others."""
+    """The options of a section: a line for each that no section before has, and one about all of the others."""
     rows, again = dict[str, list[str]](), dict[str, list[str]]()
     for row in describe_options(usual):
-        default, meaning = (row[column].replace("|", "\\|") for column in ("default", "meaning"))
+        default, meaning = row["default"], row["meaning"]
         leaf = row["name"].rpartition(".")[2]
         section, known = shown.setdefault((leaf, meaning), (name, default))
-        other = "" if known == default else f" (`{default or 'none'}`)"
         if section == name:
-            told = f" | {f'`{known}`' if known else ''} | {_short(row['values'])} | {meaning} |"
-            rows.setdefault(leaf + told, [told]).append(f"`{row['name']}`{other}")
+            told = f" ({_short(row['values'])}): {meaning}"
+            rows.setdefault(leaf + told, [told]).append(f"`{row['name']}={default}`")
         else:
-            again.setdefault(section, []).append(f"`{row['name']}`{other}")
-    table = [f"| {', '.join(names)}{told}" for told, *names in rows.values()]
-    lines = ["| option | default | values | meaning |", "|---|---|---|---|", *table, ""] if rows else []
+            again.setdefault(section, []).append(f"`{row['name']}{'' if known == default else f'={default}'}`")
+    lines = [*(f"- {', '.join(names)}{told}" for told, *names in rows.values()), *([""] if rows else [])]
     for section, names in again.items():
         group = names[0].rpartition(".")[0].removeprefix("`")
         is_whole = len(names) == [own for own, _ in shown.values()].count(section)
-        told = [each for each in names if each.endswith(")")] if is_whole or not rows else names
+        told = [each for each in names if "=" in each] if is_whole or not rows else names
         others = f", with the default where it is another: {', '.join(told)}" if told else ""
         begins = "As of" if rows and not is_whole else f"`{group}.NAME`: all options of" if group else "All options of"
         lines += [f"{begins} [{section}](#{section}){others}.", ""]
@@ -301,26 +299,19 @@ def _short(values: str) -> str:
 def options() -> str:
     """The page about every option of every method and operation."""
     lines = ["# Options", "", "Written by `just docs` from the options classes; do not edit.", ""]
-    lines += ["Every value has a default that needs no thought. The same names hold on the command line"]
-    lines += [
-        '(`--set hops=2`), in Python (`options={"hops": 2}`, or an object of the class) and in Dagster. Options of'
-    ]
-    lines += ["a group have a dot (`--set graph.beam_width=8`). A list is divided by commas, and `none` stands for no"]
-    lines += [
-        "value; a default without a point is an integer. Options of a method stand in `sag search --method NAME --set`"
-    ]
-    lines += ["and `release.search(method=NAME, options=…)`.", ""]
-    lines += ["## Methods", "", "| `--method` | finds passages by | not for |", "|---|---|---|"]
+    lines += ["The same names hold on the command line (`--set hops=2`), in Python (`options={'hops': 2}`, or an"]
+    lines += ["object of the class) and in Dagster. A list is divided by commas, and `none` stands for no value."]
+    lines += ["Options of a method: `sag search --method NAME --set`, `release.search(method=NAME, options=…)`."]
+    lines += ["", "## Methods", "", "| `--method` | finds passages by | not for |", "|---|---|---|"]
     lines += [f"| `{entry.name}` | {entry.summary} | {entry.weak} |" for entry in METHODS.own.values()]
     lines += [""]
     shown: dict[tuple[str, str], tuple[str, str]] = {}
     for name in sorted(option_names(), key=["ingest", "pipeline", "report"].__contains__):  # what others repeat first
         usual = default_options(name)
         use = f": {USES[name]}" if name in USES else ""
-        lines += [f"## {name}", ""]
         if usual is None:
-            lines += ["No options.", ""]
             continue
+        lines += [f"## {name}", ""]
         lines += [f"`{type(usual).__name__}`{use}.", ""]
         lines += _option_rows(name, usual, shown)
     return "\n".join(lines).rstrip() + "\n"

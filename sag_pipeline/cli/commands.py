@@ -216,7 +216,6 @@ def _refuse_incomplete(report: Mapping[str, Any]) -> None:
 
     Raises:
         SourceError: If a source could not be read, all its files were skipped, or a step failed for a document.
-
     """
     faults = list(report["unread_sources"])
     read = report["steps"]["documents"]

@@ -43,7 +43,6 @@ def run_demo(
 
     Raises:
         SourceError: If the corpus is missing: the package was not installed completely.
-
     """
     if is_recorded:
         os.environ["SAG_CHAT_MODEL"] = f"recorded:{RECORDED}"
@@ -115,7 +114,6 @@ def corpus(home: Path, checkout: Path = CHECKOUT, packaged: Path = PACKAGED) -> 
 
     Raises:
         SourceError: If neither exists.
-
     """
     if checkout.is_dir():
         return checkout

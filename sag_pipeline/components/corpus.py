@@ -220,7 +220,6 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
 
         Raises:
             SettingsError: If a field is wrong, or another component has the same home.
-
         """
         _look_for(context, [table.asset for table in self.tables], self.name or context.path.name)
         same = [each for each in context.component_tree.get_all_components(Corpus) if each is not self]
@@ -232,7 +231,6 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
 
         Raises:
             SettingsError: If a name or an option is wrong.
-
         """
         for name in (self.name or "corpus", *(each.name for each in self.reports)):
             if not (name.isascii() and name.isidentifier() and name == name.lower()):
@@ -282,7 +280,6 @@ def corpus_definitions(*corpora: Corpus, beside: Sequence[Corpus] = ()) -> dg.De
 
     Raises:
         SettingsError: If two have one home or one name, or a name, an option or a schedule is wrong.
-
     """
     specs = [corpus.spec() for corpus in corpora]
     homes = [home_of(spec.resource) for spec in specs] + [home_of(corpus.spec().resource) for corpus in beside]
@@ -371,7 +368,6 @@ def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
 
     Raises:
         SettingsError: If an option is wrong.
-
     """
     known = report.Reporting.model_fields
     for name in given.options:

@@ -18,7 +18,6 @@ def config_fields(options: type, *, without: frozenset[str] = frozenset()) -> di
     Args:
         options: The options class.
         without: Names, or groups, that are left out.
-
     """
     found: dict[str, Any] = {}
     groups: dict[str, list[Option]] = {}
@@ -46,7 +45,6 @@ def given_options(config: Any, names: Mapping[str, Any]) -> dict[str, Any]:  # n
     Args:
         config: What was configured.
         names: The fields that `config_fields` made.
-
     """
     found: dict[str, Any] = {}
     for name in names:

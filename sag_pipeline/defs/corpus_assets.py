@@ -125,7 +125,6 @@ class CorpusAsset:
             name: The last part of its key, if that is not the function's name.
             config: The class of its configuration, if that is not the function's.
             freshness: How old it may be.
-
         """
         table, said = name or self.body.__name__, self.described
         key = spec.key(table)
@@ -161,7 +160,6 @@ def corpus_asset(*, group: str, kinds: Iterable[str] = (), **said: Any) -> Calla
         group: Its group.
         kinds: What Dagster shows it is made with.
         said: Other fields of `AssetDescription`; what is none of them is an argument of `dg.asset`.
-
     """
     own = {name: said.pop(name) for name in list(said) if name in AssetDescription.__dataclass_fields__}
     described = AssetDescription(group=group, kinds=frozenset(kinds), **own, more=said)
@@ -207,7 +205,6 @@ def _streamed(context: dg.AssetExecutionContext, results: Iterator[Any], labels:
 
     Raises:
         dg.Failure: If a check failed that blocks: Dagster's own error names the check without the reason.
-
     """
     wrong: list[dg.AssetCheckResult] = []
     with span("step", **labels), beating(context):
@@ -237,7 +234,6 @@ def record_home(context: dg.AssetExecutionContext, spec: CorpusSpec, resource: P
 
     Raises:
         SettingsError: If run configuration names another home than the corpus has, or the key belongs to another.
-
     """
     home = home_of(resource)
     is_command = is_launched_here()

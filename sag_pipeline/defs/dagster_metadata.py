@@ -24,7 +24,7 @@ _OWNERS: Final = {
 _ADDED: Final = {
     "extraction": "JSON of events, keys and triples that were supplied with the document; null where none were",
     "context_date": "date that its place in the document gives it, ISO; null where none does",
-    "context_source": "where that date stands: metadata, letter head, heading, stamp, file name",
+    "context_source": "where that date stands: metadata, mail header, letter head, heading, stamp, file name",
     "made_title": "title that a language model wrote for headers; empty where it was not asked",
     "smoothing": "`none`, or `add-one`: of the idf of keys",
     "same_as": "id of the key of the same event that this one is an alias of; null where it is none",
@@ -58,7 +58,6 @@ def catalogued(table: str, reads: tuple[str, ...], key: Callable[[str], dg.Asset
         table: The table, named like its asset.
         reads: Tables it is made of; empty: those that its step reads.
         key: The key of the asset of a table.
-
     """
     schema = _schema(table)
     upstream = set(reads or INPUTS.get(table, ()))
@@ -97,7 +96,6 @@ def check_specs(asset: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     Args:
         asset: Its bare name; one that is not known has none.
         key: Its key in a corpus.
-
     """
     checks = [*CHECKS.get(asset, ()), *(_OF_RELEASE if asset == "release" else ())]
     return [
@@ -114,7 +112,6 @@ def check_result(check: Check, **of: str) -> dg.AssetCheckResult:
     Args:
         check: The check.
         of: What was checked, such as `release="r0123"`: of a refused one Dagster names the materialization before it.
-
     """
     blocks = _BLOCKS.get(check.name, True)
     return dg.AssetCheckResult(

@@ -62,7 +62,6 @@ def changed_sensor(
         job: It writes the report.
         scope: What the report is about.
         is_on: Whether it runs as soon as it is defined.
-
     """
 
     @dg.sensor(
@@ -217,7 +216,6 @@ def tell(settings: Settings, told: Mapping[str, Any]) -> str:
     Args:
         settings: The settings.
         told: Plain values, with `subject` and `run_id`.
-
     """
     target = settings.alert
     if not target:
@@ -236,7 +234,6 @@ def failure_sensor(spec: CorpusSpec, keys: Collection[dg.AssetKey]) -> dg.Sensor
     Args:
         spec: The corpus.
         keys: Its assets.
-
     """
     is_on = bool(load_settings().alert)
 

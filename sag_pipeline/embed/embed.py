@@ -316,7 +316,6 @@ def load_fit(home: Path) -> HashingFit | None:
 
     Raises:
         StoreError: If the file is damaged, or missing though there are vectors made with it.
-
     """
     folder = home / FOLDER
     if not any(folder.glob("*.npy")):

@@ -64,7 +64,6 @@ class _OfTexts:
 
         Raises:
             ModelError: Always: a text without a vector could never be found.
-
         """
         (text,) = batch.array.to_pylist()
         raise ModelError(f"embedding the text {text[:80]!r} ({len(text):,} characters) {reason}")
@@ -94,7 +93,6 @@ def _in_memory(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 
     Raises:
         MemoryError: If one text alone needs too much.
-
     """
     global _at_once  # noqa: PLW0603  of this process, as its memory
     if getattr(embedder, "in_workers", "") != "loaded":
@@ -120,7 +118,6 @@ def texts_at_once(free: int) -> int:
     Examples:
         >>> texts_at_once(1_000_000_000), texts_at_once(0)
         (62, 1)
-
     """
     return max(_FEWEST, min(_MOST, free // _BYTES_A_TEXT))
 

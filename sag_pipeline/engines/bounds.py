@@ -104,7 +104,6 @@ def one_document() -> Iterator[None]:
 
     Raises:
         TimeoutError: In the middle of what takes too long.
-
     """
     watch = _current
     if watch is None:
@@ -137,7 +136,6 @@ def _interrupt(*_: object) -> None:
 
     Raises:
         TimeoutError: If the document under way has used its time.
-
     """
     watch = _current
     if watch is None:

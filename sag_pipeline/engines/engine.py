@@ -30,7 +30,6 @@ class Engine(Protocol):
             task: A name of `TASKS`.
             batches: Taken as workers become free.
             shared: Something that all batches need; it reaches each worker once.
-
         """
         ...
 
@@ -79,7 +78,6 @@ def workers_for(setting: str, pending: int) -> int:
     Examples:
         >>> workers_for("processes:3", 10), workers_for("local", 10_000), workers_for("auto", 1)
         (3, 1, 1)
-
     """
     kind, _, detail = setting.partition(":")
     if kind == "local" or (kind == "auto" and pending < _FEWEST_DOCUMENTS):
@@ -123,7 +121,6 @@ def _executor(place: str, bounds: WorkerBounds | None) -> Engine:
 
     Raises:
         SettingsError: If there is no such function.
-
     """
     from sag_pipeline.engines.executors import WINDOW_PER_WORKER, ExecutorEngine  # noqa: PLC0415  only where it is used
 

@@ -54,7 +54,6 @@ class ExecutorEngine:
             window: Batches under way at a time.
             bounds: What one document may take of a worker.
             lost: What a future raises whose worker died, or could not answer.
-
         """
         self._start = start
         self._window = window

@@ -33,7 +33,6 @@ class RayEngine(ExecutorEngine):
 
         Raises:
             SettingsError: If Ray is not installed, nothing answers at the address, or a node has another version.
-
         """
         try:
             import ray  # noqa: PLC0415  an extra, and seconds to load
@@ -115,7 +114,6 @@ def _expect_grpc(host: str, port: int) -> None:
 
     Raises:
         OSError: If nobody answers there in time, or not in that way.
-
     """
     with socket.create_connection((host, port), timeout=_PATIENCE) as connection:
         if os.environ.get("RAY_USE_TLS", "0") != "0":
@@ -130,7 +128,6 @@ def _check_versions(ray: Any) -> None:  # noqa: ANN401  Ray is an extra
 
     Raises:
         SettingsError: If one has another version than this process, or none.
-
     """
 
     def version() -> str:  # sent as code, as the module may be missing there

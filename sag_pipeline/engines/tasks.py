@@ -84,7 +84,6 @@ def answer(call: TaskCall) -> Any:  # noqa: ANN401  what the task makes
 
     Raises:
         SettingsError: If the worker has other code than the run.
-
     """
     if call.code != VERSION:
         raise SettingsError(other_code(VERSION, call.code))

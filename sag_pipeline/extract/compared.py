@@ -18,7 +18,7 @@ _SHARED_BLOCKS: Final = 2
 STATEMENTS: Final = pa.schema(
     {"event_id": pa.string(), "document_id": pa.string(), "blocks": pa.list_(pa.field("item", pa.uint64()))}
 )
-"""Statements with their blocks: the hashes of their words and of the names that they carry."""
+"""Statements with their blocks: the hashes of their words, of the names that they carry and of exact figures."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -26,9 +26,10 @@ def _hash(word: str) -> int:
     return xxhash.xxh3_64_intdigest(word.encode())
 
 
-def blocks_of(words: Iterable[str], names: Iterable[str]) -> list[int]:
-    """The blocks of a statement by its words and the ids of its names, sorted."""
-    return sorted({*map(_hash, words), *(_hash(f"\0{name}") for name in names)})
+def blocks_of(words: Iterable[str], names: Iterable[str], figures: Iterable[str]) -> list[int]:
+    """The blocks of a statement by its words and the ids of its names, sorted; each exact figure is worth two."""
+    twice = (f"{figure}{mark}" for figure in figures for mark in "\1\2")
+    return sorted({*map(_hash, words), *(_hash(f"\0{name}") for name in names), *map(_hash, twice)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,10 +11,12 @@ from typing import NamedTuple
 from sag_retrieval.core.records import Document, Event
 from sag_retrieval.language.data import pattern_of_all, patterns, source_of_all
 from sag_retrieval.language.dates import DATE, dates
+from sag_retrieval.language.layout import bare_heading
 from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import fold
 
-METADATA, LETTER_HEAD, HEADING, STAMP, FILE_NAME = "metadata", "letter head", "heading", "stamp", "file name"
+METADATA, MAIL_HEADER, LETTER_HEAD, HEADING = "metadata", "mail header", "letter head", "heading"
+STAMP, FILE_NAME = "stamp", "file name"
 QUOTATION = "quotation"
 """What a message repeats of an earlier one, below `On 27 March 2019, Iris wrote:`."""
 
@@ -28,6 +30,8 @@ _HEAD = 1_500
 _HEAD_LINES = 15
 _SAYS = patterns("all")
 _LABEL = pattern_of_all("date_label")
+_MADE = pattern_of_all("document_made")
+"""What needs no colon: `Updated September 2025`."""
 _PLACE = re.compile(
     rf"[^\W\d_][\w.’'-]{{1,20}}(?: [\w.’'-]{{1,20}}){{0,2}},?(?: (?:{source_of_all('before_day')}))?", re.IGNORECASE
 )
@@ -72,7 +76,7 @@ def with_context_dates(document: Document, events: Sequence[Event]) -> list[Even
 
     """
     whole = document_date(document)
-    places = list(_places(document.text, document.language))
+    places = list(_places(document.text, document.language, document.title))
     starts = [start for start, _ in places]
     dated = []
     for event in events:
@@ -163,7 +167,8 @@ def _of_metadata(metadata: str) -> Iterator[tuple[str, str]]:
     for name in _FIELDS:
         value = fields.get(name)
         if isinstance(value, str | int):
-            yield from ((day.value, METADATA) for day in _days(str(value), "en")[:1])
+            source = MAIL_HEADER if name == "date" and "from" in fields else METADATA
+            yield from ((day.value, source) for day in _days(str(value), "en")[:1])
 
 
 def _of_head(text: str, language: str) -> Iterator[tuple[str, str]]:
@@ -176,7 +181,7 @@ def _of_head(text: str, language: str) -> Iterator[tuple[str, str]]:
             before, after = line[: day.start].strip("|*_#> \t"), line[day.end :]
             label = before.rstrip(":：|* \t")
             ends = not after.strip(" .|*_\t") or _TIME_BEHIND.match(after)
-            is_labelled = label != before and _LABEL.fullmatch(label)
+            is_labelled = (label != before and _LABEL.fullmatch(label)) or _MADE.fullmatch(label)
             is_alone = ends and (not before or (_PLACE.fullmatch(before) and not _HOLDS.search(before)))
             if is_labelled or is_alone or (number < _SUBTITLE_LINES and _is_subtitle(line, day, language)):
                 yield day.value, LETTER_HEAD
@@ -207,13 +212,18 @@ def _line_around(text: str, day: _Day) -> tuple[str, str]:
     return text[start : day.start], text[day.end : end if end >= 0 else day.end + _LONGEST_LINE]
 
 
-def _places(text: str, language: str) -> Iterator[tuple[int, ContextDate | None]]:
-    """Where the date that holds changes, at headings, stamps and quotations; None: the document's holds again."""
-    marks = [(found.start(), len(found["hashes"]), None) for found in _HASHES.finditer(text)]
+def _places(text: str, language: str, title: str) -> Iterator[tuple[int, ContextDate | None]]:
+    """Where the date that holds changes, at headings, stamps and quotations; None: the document's holds again.
+
+    The title is no such place: what it is about (`Harvest 2025`) may be older than what stands below it.
+    """
+    marks = [(found.start(), len(found["hashes"])) for found in _HASHES.finditer(text)]
     dated = [(found, *_kind_of(text, found)) for found in _days_of_lines(text, language)]
     heads = {text.rfind("\n", 0, day.start) + 1: day.value for day, kind, _ in reversed(dated) if kind == HEADING}
+    if marks and heads and bare_heading(text[marks[0][0] : text.find("\n", marks[0][0])]) == title:
+        heads.pop(marks[0][0], None)
     changes: list[tuple[int, int, ContextDate | None]] = [
-        (start, level, ContextDate(heads[start], HEADING) if start in heads else None) for start, level, _ in marks
+        (start, level, ContextDate(heads[start], HEADING) if start in heads else None) for start, level in marks
     ]
     changes += [
         (text.rfind("\n", 0, day.start) + 1, level, ContextDate(day.value, kind))

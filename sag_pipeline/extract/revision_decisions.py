@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from sag_pipeline.extract.revisions import Revision
+from sag_pipeline.extract.claims import Revision
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import QueryError, SourceError, shown
 from sag_retrieval.core.settings import load_settings

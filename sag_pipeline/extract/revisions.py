@@ -4,28 +4,24 @@ Precision comes first: a revision puts a statement behind another one, so a pair
 against it (docs/algorithm.md §extraction.33).
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
-from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from sag_pipeline.extract.claims import STEM, Claim, Revision, RevisionKind, Stated, is_old_at, revision_of
 from sag_pipeline.extract.compared import STATEMENTS, blocks_of, changed
-from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
-from sag_retrieval.core.records import make_id
+from sag_pipeline.extract.worded_revisions import SAID_AGAIN, worded_revision
 from sag_retrieval.language.data import patterns
-from sag_retrieval.language.dates import DATE, DAY, dates
-from sag_retrieval.language.quantities import quantities
-from sag_retrieval.language.spans import UNCONFIRMED, first_day, is_weak, last_day, revising, subject_terms
+from sag_retrieval.language.dates import DATE
+from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day, revising, subject_terms
 from sag_retrieval.language.words import STOP_WORDS, fold, is_cjk
 
-REVISIONS_VERSION: Final = "3"
+REVISIONS_VERSION: Final = "4"
 """To be raised with whatever changes which revisions are found."""
-RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 
 _CONTAINED: Final = 0.5
 """Share of the shorter statement's words beside values that the other one has; a sentence that corrects says more."""
@@ -38,220 +34,21 @@ _SAME, _NEARLY_SAME = 0.8, 0.6
 """The same where nothing but a denial differs, and with the words of that."""
 _LEAST_TERMS: Final = 2
 """Words beside values that two statements share at least; Chinese pairs count half."""
-_OFFICE: Final = "office"
-_NOUN = patterns("all")["counted_noun"]
-"""What is counted, behind a number."""
 _SUBJECT: Final = 3
 """Chinese characters with which two statements begin alike, where no name is known."""
 _MOST_DISAGREE: Final = 2
 """Statements that one contradicts at most: where more differ, it is a field of a form."""
 _LONGEST_TOPIC: Final = 24
 """Characters of it that are compared at most."""
-_STEM: Final = 4
-"""First letters by which a noun and its verb are one word: handover, handed."""
-_DIGITS = patterns("all")["digits"]
 _PAIR_AT_END = patterns("all")["ends_in_han_pair"]
 _VALUE: Final = "\x01"
 _ENDS_FIELD: Final = frozenset({";", "；", ",", "，", "·", "|", ""})
 _WORD_OR_SIGN = patterns("all")["word_or_sign"]
-_CLOCK = patterns("all")["clock"]
-_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
-_SPELLED = patterns("all")["spelled_date"]
-
-
-class Stated(NamedTuple):
-    """A value that a statement states: its kind with its unit, what it is, and how it is written."""
-
-    kind: str
-    value: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """An event with what tells whether it revises another."""
-
-    event_id: str
-    document_id: str
-    chunk_id: str
-    content: str
-    title: str
-    said: str = ""
-    """When it was said, ISO; empty: unknown."""
-    language: str = "en"
-    names: Mapping[str, str] = field(default_factory=dict)
-    """By id of the key: its name."""
-    persons: frozenset[str] = frozenset()
-    """Ids of the names of persons."""
-    about: frozenset[str] = frozenset()
-    """Ids of the names that the title of its document has: what a statement that names nothing is about."""
-    is_unsure: bool = False
-    """Whether it stands in a draft, or where a message repeats an earlier one."""
-
-    @cached_property
-    def values(self) -> tuple[Stated, ...]:
-        """Dates, amounts, times of day and bare numbers, in order; not those that number a thing (`line 3`)."""
-        return tuple(each for _, _, each in self._placed)
-
-    @cached_property
-    def kinds(self) -> dict[str, set[str]]:
-        """Its values by their kinds."""
-        found: dict[str, set[str]] = {}
-        for each in self.values:
-            found.setdefault(each.kind, set()).add(each.value)
-        return found
-
-    @cached_property
-    def _placed(self) -> list[tuple[int, int, Stated]]:
-        named = _without(self.content, [name for name in self.names.values() if any(map(str.isdigit, name))])
-        found: list[tuple[int, int, Stated]] = []
-        for each in dates(named, self.language):
-            if each.key_type in {DATE, DAY}:
-                _add(found, each.start, each.end, Stated(DATE, str(each.value), named[each.start : each.end]))
-        for amount in quantities(named, self.language):
-            noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
-            kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
-            _add(found, amount.start, amount.end, Stated(kind, str(amount.value), named[amount.start : amount.end]))
-        for pattern, kind in ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number")):
-            for one in pattern.finditer(named):
-                before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
-                if not revising("identifies_before").search(before) and not revising("identifies_behind").match(behind):
-                    noun = _NOUN.match(named, one.end()) if kind == "number" else None
-                    kind_of = f"number {fold(noun[1])[:_STEM]}" if noun else kind
-                    _add(found, one.start(), one.end(), Stated(kind_of, fold(one[0]), one[0]))
-        for start, end, value in self._in_words():
-            _add(found, start, end, value)
-        return sorted(found)
-
-    def _in_words(self) -> Iterator[tuple[int, int, Stated]]:
-        """Where a thing is, and who holds an office: by the words around it, or by a person's name beside an office.
-
-        A name's value is its key, so that the other name of one person is no other value.
-        """
-        known = {fold(name): key for key, name in self.names.items()}
-        for name, kind in (("place_value", "place"), ("office_value", _OFFICE)):
-            for found in revising(name).finditer(self.content):
-                group = found.lastgroup
-                if group:
-                    value = fold(found[group])
-                    yield found.start(group), found.end(group), Stated(kind, known.get(value, value), found[group])
-        if revising("office").search(self.content):
-            for key, name in ((key, self.names[key]) for key in sorted(self.persons)):
-                start = self.content.find(name)
-                if start >= 0:
-                    yield start, start + len(name), Stated(_OFFICE, key, name)
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """Every word, values and all."""
-        return subject_terms(self.content)
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        """Words beside values and beside words of correction; of Chinese the pairs."""
-        text = self.content
-        for _, _, each in self._placed:
-            text = text.replace(each.text, " ", 1)
-        for name in ("corrects", "changes"):
-            text = revising(name).sub(" ", text)
-        return subject_terms(text)
-
-    @cached_property
-    def topic(self) -> str:
-        """The statement without the day on which it was said before it."""
-        return _SPELLED.sub("", self.content, count=1).lstrip() if _SPELLED.match(self.content) else self.content
-
-    @cached_property
-    def numbers(self) -> frozenset[str]:
-        """Digits that are no values: they number a thing, and belong to the subject."""
-        text = self.content
-        for _, _, each in self._placed:
-            text = text.replace(each.text, " ", 1)
-        return frozenset(_DIGITS.findall(text))
-
-    @cached_property
-    def corrects(self) -> str:
-        """Words that take back what was said; empty for none."""
-        found = revising("corrects").search(self.content)
-        return found[0].strip() if found else ""
-
-    @cached_property
-    def changes(self) -> str:
-        """Words that say that something is otherwise now; empty for none."""
-        found = revising("changes").search(self.content)
-        return found[0].strip() if found else ""
-
-    @cached_property
-    def is_weak(self) -> bool:
-        """Whether it is a rumour, a proposal, a quotation or of a draft, which revises nothing."""
-        return self.is_unsure or is_weak(self.content, self.title, self.document_id)
-
-    @cached_property
-    def is_past(self) -> bool:
-        """Whether it tells what happened, rather than how things are or will be."""
-        return bool(revising("past").search(self.content)) and not revising("changes").search(self.content)
-
-    @cached_property
-    def family(self) -> str:
-        """The title without versions and dates: that of other versions of the same document."""
-        return " ".join(fold(_SPELLED.sub(" ", revising("version").sub(" ", self.title))).split())
-
-    @cached_property
-    def period(self) -> str:
-        """The month or year that the title is about; empty for none, or for a day."""
-        found = file_name_dates(self.title) or file_name_dates(self.document_id)
-        return found[0] if found and len(found[0]) < len("2025-01-01") else ""
-
-    def has(self, name: str) -> bool:
-        """Whether its words or its title have a name."""
-        return fold(name) in self._folded
-
-    @cached_property
-    def _folded(self) -> str:
-        return fold(f"{self.content}\n{self.title}")
-
-
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """Two statements of one attribute; its fields are the columns of the table `revisions`."""
-
-    earlier_event_id: str
-    later_event_id: str
-    earlier_document_id: str
-    later_document_id: str
-    earlier_chunk_id: str
-    later_chunk_id: str
-    subject: str
-    attribute: str
-    earlier_value: str
-    later_value: str
-    kind: RevisionKind
-    evidence: str
-    confidence: float
-    earlier_said: str | None
-    later_said: str | None
-    decided: str = ""
-    """`confirmed` by people, or empty."""
-
-    revision_id: str = ""
-    """That of both statements in their documents: the same after every ingest that leaves these sentences."""
 
 
 class _Likeness(NamedTuple):
     contained: float
     alike: float
-
-
-_OPENING: Final = 300
-"""Characters from the start in which a document says that it is a draft."""
-
-
-def unsure_from(text: str) -> int:
-    """The character from which on a message repeats an earlier one, 0 of a draft; its length where it is neither."""
-    if revising("says_draft").search(text[:_OPENING]):
-        return 0
-    found = QUOTES_BELOW.search(text)
-    return found.start() if found else len(text)
 
 
 def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
@@ -277,7 +74,7 @@ def statement_rows(statements: Sequence[Claim]) -> pa.Table:
     columns = [
         [one.event_id for one in statements],
         [one.document_id for one in statements],
-        [blocks_of(one.words, one.names) for one in statements],
+        [blocks_of(one.words, one.names, one.figures) for one in statements],
     ]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, STATEMENTS, strict=True)], schema=STATEMENTS)
 
@@ -287,7 +84,8 @@ def compared(pairs: Iterable[tuple[Claim, Claim]]) -> Iterator[Revision]:
     for pair in pairs:
         one, other = sorted(pair, key=lambda each: each.event_id)
         is_one_place = one.document_id == other.document_id and one.said == other.said
-        if not is_one_place and (made := _compare(one, other)):
+        made = worded_revision(one, other) or (None if is_one_place else _compare(one, other))
+        if made:
             yield made
 
 
@@ -434,10 +232,8 @@ def _is_moved(earlier: Claim, later: Claim, before: Stated, likeness: _Likeness)
 
 
 def _is_old(value: Stated, of: Claim) -> bool:
-    """Whether words beside a value say that it holds no more."""
     start = of.content.find(value.text)
-    before, behind = of.content[max(0, start - 24) : start], of.content[start + len(value.text) :][:24]
-    return bool(revising("old_before").search(before) or revising("old_behind").match(behind))
+    return is_old_at(of.content, start, start + len(value.text))
 
 
 def _day_ahead(value: str, of: Claim) -> str:
@@ -479,7 +275,7 @@ def _is_related(one: Claim, other: Claim) -> bool:
     if counted[0] & counted[1]:
         return True
     subject = subject_terms(" ".join([*names, begins]))
-    stems = [{t if is_cjk(t) else t[:_STEM] for t in s.terms - subject} for s in (one, other)]
+    stems = [{t if is_cjk(t) else t[:STEM] for t in s.terms - subject} for s in (one, other)]
     return bool(stems[0] & stems[1])
 
 
@@ -567,18 +363,9 @@ def _made(
         kind, evidence = "corrects", later.corrects
     elif is_family:
         kind, evidence = "replaces", later.title
-    shared = sorted(earlier.terms & later.terms)
-    subject = sorted({name for name in earlier.names.values() if later.has(name)})
     sure = (likeness.contained + likeness.alike) / 2
-    return Revision(
-        *(earlier.event_id, later.event_id, earlier.document_id, later.document_id),
-        *(earlier.chunk_id, later.chunk_id, "; ".join(subject), " ".join(shared)),
-        *(values[0].text.strip(), values[1].text.strip(), kind, evidence),
-        round(min(1.0, sure + (1 - sure) / 2 if later.corrects else sure), 3),
-        earlier.said or None,
-        later.said or None,
-        revision_id=make_id("v", *sorted((one.document_id, one.content) for one in (earlier, later))),
-    )
+    sure = round(min(1.0, sure + (1 - sure) / 2 if later.corrects else sure), 3)
+    return revision_of((earlier, later), values, kind, evidence, earlier.terms & later.terms, sure)
 
 
 def settled(compared: Iterable[Revision]) -> list[Revision]:
@@ -601,16 +388,5 @@ def settled(compared: Iterable[Revision]) -> list[Revision]:
         if one.kind == "contradicts" and one.evidence != UNCONFIRMED and is_field:
             continue
         says_again = (one.earlier_event_id, fold(one.later_value)) in taken_back and one.kind != "corrects"
-        kept.append(replace(one, kind="contradicts", evidence="said again") if says_again else one)
+        kept.append(replace(one, kind="contradicts", evidence=SAID_AGAIN) if says_again else one)
     return kept
-
-
-def _without(text: str, names: Iterable[str]) -> str:
-    for name in names:
-        text = text.replace(name, "\0" * len(name))
-    return text
-
-
-def _add(found: list[tuple[int, int, Stated]], start: int, end: int, value: Stated) -> None:
-    if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
-        found.append((start, end, value))

@@ -25,11 +25,15 @@ def given_documents(form: str, source: Path, documents: Path | None = None) -> "
         form: One of `FORMATS`.
         source: A folder (graphrag, lightrag, hipporag), else a Parquet, JSONL, JSON or CSV file.
         documents: For openie and kg: the file with `doc_id`, `title`, `text`, if the records lack them.
-
     """
     from sag_pipeline.importers.knowledge_graph import graphrag_documents, kg_documents, lightrag_documents  # noqa: PLC0415
-    from sag_pipeline.importers.passages import event_documents, openie_documents, openie_file  # noqa: PLC0415
-    from sag_pipeline.importers.records import first_of, read_rows  # noqa: PLC0415
+    from sag_pipeline.importers.records import (  # noqa: PLC0415
+        event_documents,
+        first_of,
+        openie_documents,
+        openie_file,
+        read_rows,
+    )
 
     if not (source.is_file() or source.is_dir()):  # a pipe or a device may have no end
         raise SourceError(f"{source} is no regular file; save it as one")

@@ -42,7 +42,6 @@ def outermost_json(text: str) -> dict[str, Any]:
 
     Raises:
         SourceError: If there is none, or it is not valid JSON.
-
     """
     start, end = text.find("{"), text.rfind("}")
     if not 0 <= start < end:
@@ -70,9 +69,7 @@ def merge_graphs(graphs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     depend on type and name only, so they stay the same when documents are added. Graphs without `doc_id` and triples
     without head or tail are left out. `clean_graph` removes other errors of a model.
 
-    Source:
-        docs/algorithm.md §think-on-graph.11
-
+    Source: docs/algorithm.md §think-on-graph.11.
     """
     merged = _Merged()
     for graph in graphs:
@@ -88,9 +85,7 @@ def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
     or with a bare amount as head or tail, and entities that are bare amounts. Relations become lower snake case. Every
     triple gets `document` as its document.
 
-    Source:
-        docs/algorithm.md §think-on-graph.2
-
+    Source: docs/algorithm.md §think-on-graph.2.
     """
     triples = [
         {**triple, "relation": relation_name(str(triple["relation"])), "doc_id": document}
@@ -113,7 +108,6 @@ def named_triples(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
         >>> graph["triples"] = [{"head": "e1", "relation": "met", "tail": "e2"}]
         >>> named_triples(graph)[0]["head"], named_triples(graph)[0]["head_type"], named_triples(graph)[0]["unnamed"]
         ('Ada', 'Person', 1)
-
     """
     entities = [entity for entity in _objects(graph.get("entities")) if _text(entity.get("name"))]
     by_id = {_text(entity["id"]): entity for entity in entities if _text(entity.get("id"))}
@@ -233,7 +227,6 @@ def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
 
     Raises:
         SourceError: If the graph has no list of triples, or none of them says its document.
-
     """
     if not isinstance(graph.get("triples"), list):
         raise SourceError("no list `triples`; a kg_output.json has entities, relations and triples")
@@ -267,7 +260,6 @@ def stored_type(written: str) -> str:
     Examples:
         >>> stored_type("Organization"), stored_type("Gene")
         ('organisation', 'gene')
-
     """
     named = default_schema().every.named(written)
     return named.name if named else written.lower()
@@ -285,7 +277,6 @@ def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> 
 
     Raises:
         SourceError: If the file holds no graph.
-
     """
     try:
         graph = read_graph(source)
@@ -317,7 +308,6 @@ def read_graph(source: Path) -> SourceRow:
 
     Raises:
         SourceError: If the file cannot be read, or a line has no `doc_id`.
-
     """
     if source.suffix != ".jsonl":
         try:
@@ -341,9 +331,7 @@ FILE = "kg_output.json"
 def graph_of_release(release: Release) -> dict[str, Any]:
     """The knowledge graph of a release: entities by type and name, relations, triples, and the place of each document.
 
-    Source:
-        docs/algorithm.md §think-on-graph.11
-
+    Source: docs/algorithm.md §think-on-graph.11.
     """
     rows = release.index.rows
     types = dict(zip(rows["keys"]["key_id"].to_pylist(), rows["keys"]["key_type"].to_pylist(), strict=True))
@@ -359,7 +347,6 @@ def write_graph(release: Release, out: Path, form: str = "kg") -> dict[str, int]
 
     Raises:
         SourceError: If a folder is to be written and there is something.
-
     """
     graph = graph_of_release(release)
     durable.make_folder(out.parent)
@@ -382,7 +369,6 @@ def write_tables(release: Release, out: Path) -> dict[str, int]:
 
     Raises:
         SourceError: If the file exists: a database that somebody works with is never replaced.
-
     """
     if out.exists():
         raise SourceError(f"{out} exists; remove it, or name another file with --out")
@@ -412,7 +398,6 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
 
     Raises:
         SourceError: If a table is missing, or a row lacks its id or name.
-
     """
     return _described_documents({name: _checked(name, read_rows(_file(folder, name))) for name in TABLES})
 
@@ -450,7 +435,6 @@ def lightrag_documents(folder: Path) -> Iterator[GivenDocument]:
 
     Raises:
         SourceError: If a file is missing or cannot be read.
-
     """
     import igraph  # noqa: PLC0415  slow to load
 
@@ -557,7 +541,6 @@ def spelling_in(name: str, text: str) -> str:
     Examples:
         >>> spelling_in("BOB CRATCHIT", "The clerk, Bob Cratchit, shivers."), spelling_in("FRED", "A nephew.")
         ('Bob Cratchit', 'FRED')
-
     """
     place = text.casefold().find(name.casefold())
     found = text[place : place + len(name)]

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from sag_pipeline.extract.places import Places
 from sag_pipeline.extract.triples import is_entity, relation_name
 from sag_pipeline.sources.decoding import without_surrogates
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.language.dates import dates
-from sag_retrieval.language.words import is_cjk
+from sag_retrieval.language.sentences import sentences
+from sag_retrieval.language.words import fold, is_cjk, normal_name
 
 UNTYPED = "entity"
 _LONGEST_FIELD = 1 << 28
@@ -68,7 +71,6 @@ def read_rows(path: Path) -> Iterator[SourceRow]:
 
     Raises:
         SourceError: If the file is not of the format of its suffix, or a row is not an object.
-
     """
     if path.suffix not in _READERS:
         raise SourceError(f"{path}: {path.suffix!r} is none of {', '.join(_READERS)}")
@@ -130,7 +132,6 @@ def as_key(name: str, key_type: str = UNTYPED) -> tuple[str, str]:
     Examples:
         >>> as_key("March 5, 2019"), as_key("Paris")
         (('date', '2019-03-05'), ('entity', 'Paris'))
-
     """
     if key_type == UNTYPED:
         mention = next(dates(name), None)
@@ -160,7 +161,6 @@ def statement(triple: tuple[str, str, str]) -> str:
     Examples:
         >>> statement(("Ada", "was born in", "London")), statement(("张角", "遇到", "南华老仙"))
         ('Ada was born in London.', '张角遇到南华老仙。')
-
     """
     if is_cjk("".join(triple)):
         return "".join(triple) + "。"
@@ -180,3 +180,153 @@ def related(triple: tuple[str, str, str]) -> tuple[str, str, str]:
 def event_of(triple: tuple[str, str, str]) -> GivenEvent:
     """A triple as an event: its statement, with head and tail as keys."""
     return GivenEvent(statement(triple), ends_of(triple), (related(triple),))
+
+
+_PASSAGE_ID = ("doc_id", "document_id", "idx", "id")
+_PASSAGE_TEXT = ("text", "passage", "content")
+_EVENT_TEXT = ("text", "original_text", "passage", "content")
+_EVENT_RELATIONS = ("entity_relations", "entity_relation_dict", "triples")
+
+
+def openie_documents(
+    rows: Iterable[SourceRow], texts: Mapping[str, SourceRow] | None = None
+) -> Iterator[GivenDocument]:
+    """One document per passage: triples are events; entities in no triple are keys of the sentence they occur in.
+
+    Reads the columns `doc_id` (or `idx`, `id`), `entities` (or `extracted_entities`), `triples` (or
+    `extracted_triples`), and `text` (or `passage`), `title` where they are not in `texts`, by id.
+    Without `title` the first line is the title. Passages without text are left out.
+    """
+    for number, row in enumerate(rows):
+        document_id = str(first_of(row, _PASSAGE_ID) if first_of(row, _PASSAGE_ID) is not None else number)
+        source = (texts or {}).get(document_id, row)
+        text = str(first_of(source, _PASSAGE_TEXT) or "")
+        if text:
+            title = str(source.get("title") or text.split("\n", 1)[0][:80])
+            yield _passage(document_id, title, text, row)
+
+
+def openie_file(source: Path) -> Path:
+    """The newest file of extractions below a folder of HippoRAG, `openie_results_….json`; a file is that itself.
+
+    Raises:
+        SourceError: If there is none.
+    """
+    found = sorted(source.rglob("openie_*results*.json"), key=lambda path: path.stat().st_mtime_ns)
+    if source.is_dir() and not found:
+        raise SourceError(f"{source} holds no openie_results_….json of HippoRAG; name its folder of outputs")
+    return found[-1] if source.is_dir() else source
+
+
+def _passage(document_id: str, title: str, text: str, row: SourceRow) -> GivenDocument:
+    raw = listed(first_of(row, ("triples", "extracted_triples")))
+    triples = list(dict.fromkeys(triple for triple in map(as_triple, raw) if triple))
+    events = [event_of(triple) for triple in triples]
+    used = {normal_name(end) for triple in triples for end in (triple[0], triple[2])}
+    names = [str(name) for name in listed(first_of(row, ("entities", "extracted_entities")))]
+    left = [name for name in dict.fromkeys(names) if normal_name(name) not in used]
+    events += _sentence_events(text, left)
+    return GivenDocument(
+        document_id,
+        title,
+        text,
+        tuple(events),
+        left_out=Counter({"broken triple": sum(as_triple(one) is None for one in raw)}),
+    )
+
+
+def _sentence_events(text: str, names: list[str]) -> Iterator[GivenEvent]:
+    """The sentences that contain the names, with those names as keys; a name in no sentence is left out."""
+    rows_of: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows_of.setdefault(fold(name), []).append(row)
+    places = Places(rows_of)
+    for sentence in sentences(text):
+        held = {name for _, name in places.within(fold(sentence))}
+        rows = sorted(row for name in held for row in rows_of[name])
+        keys = tuple(dict.fromkeys(as_key(names[row]) for row in rows))
+        if keys:
+            yield GivenEvent(" ".join(sentence.split()), keys)
+
+
+def event_documents(rows: Iterable[SourceRow]) -> Iterator[GivenDocument]:
+    """One document per row with text: its events with their entities as keys, as AutoSchemaKG writes them.
+
+    Reads the columns `text`, `events` (or `event_entity_dict`; objects with `Event` and `Entity`, names in
+    any case), `entity_relations` (objects with `Head`, `Relation`, `Tail`), and `id`, `title`. A triple
+    belongs to the first event that names both ends; a triple in no event becomes an event. Equal ids get a
+    number.
+    """
+    seen: Counter[str] = Counter()
+    for number, row in enumerate(rows):
+        text = str(first_of(row, _EVENT_TEXT) or "")
+        if not text.strip():
+            continue
+        name = _id_of(row, number)
+        seen[name] += 1
+        document_id = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        yield _event_record(document_id, text, row)
+
+
+def _id_of(row: SourceRow, number: int) -> str:
+    own = first_of(row, ("doc_id", "document_id", "id"))
+    parts = [own] if own is not None else [row.get(name) for name in ("collection", "model", "chunk_id")]
+    return "/".join(str(part) for part in parts if part) or str(number)
+
+
+def _event_record(document_id: str, text: str, row: SourceRow) -> GivenDocument:
+    left_out: Counter[str] = Counter()
+    statements: dict[str, tuple[tuple[str, str], ...]] = {}
+    for raw in listed(first_of(row, ("events", "event_entity_dict"))):
+        folded = {str(name).lower(): value for name, value in raw.items()} if isinstance(raw, Mapping) else {}
+        content = " ".join(str(first_of(folded, ("event", "content")) or "").split())
+        if not content:
+            left_out["event without text"] += 1
+            continue
+        names = [str(name).strip() for name in listed(first_of(folded, ("entity", "entities", "keys")))]
+        statements.setdefault(content, tuple(dict.fromkeys(as_key(name) for name in names if name)))
+    triples = _triples(row, left_out)
+    events, free = _with_triples(statements, triples)
+    events += [event_of(triple) for triple in free]
+    title = str(row.get("title") or "")
+    return GivenDocument(document_id, title, text, tuple(events), left_out=left_out)
+
+
+def _triples(row: SourceRow, left_out: Counter[str]) -> list[tuple[str, str, str]]:
+    found = []
+    for raw in listed(first_of(row, _EVENT_RELATIONS)):
+        triple = as_triple(raw)
+        if triple is None:
+            left_out["broken triple"] += 1
+        else:
+            found.append(triple)
+    return list(dict.fromkeys(found))
+
+
+def _statements_with(names: Iterable[str], statements: Sequence[str]) -> dict[str, dict[int, None]]:
+    """For each name the rows of the statements that contain it, in order."""
+    places = Places(names)
+    rows_of: dict[str, dict[int, None]] = {}
+    for row, content in enumerate(statements):
+        for _, name in places.within(fold(content)):
+            rows_of.setdefault(name, {})[row] = None
+    return rows_of
+
+
+def _with_triples(
+    statements: Mapping[str, tuple[tuple[str, str], ...]], triples: Iterable[tuple[str, str, str]]
+) -> tuple[list[GivenEvent], list[tuple[str, str, str]]]:
+    """The events with their triples, and the triples in no event."""
+    held: dict[str, list[tuple[str, str, str]]] = {content: [] for content in statements}
+    free = []
+    named = [(triple, fold(triple[0]), fold(triple[2])) for triple in triples]
+    rows_of = _statements_with({end for _, *ends in named for end in ends}, list(statements))
+    contents = list(statements)
+    for triple, head, tail in named:
+        fewer, more = sorted((rows_of.get(head, {}), rows_of.get(tail, {})), key=len)
+        owner = next((contents[row] for row in fewer if row in more), None)
+        if owner is None:
+            free.append(triple)
+        else:
+            held[owner].append(related(triple))
+    return [GivenEvent(content, keys, tuple(held[content])) for content, keys in statements.items()], free

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sag_pipeline.embed.embed import load_fit, save_fit
-from sag_pipeline.integrity.bucket_files import fetch_home, send_home
 from sag_pipeline.integrity.damaged_files import (
     known_calls,
     open_anyway,
@@ -24,7 +23,7 @@ from sag_pipeline.integrity.damaged_files import (
     wrong_report,
     wrong_vectors,
 )
-from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_locks
+from sag_pipeline.integrity.verify import fetch_home, lost_ledger, missing_vectors, paid_calls, send_home, wrong_locks
 from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
 from sag_pipeline.store.ledger import Entry, Ledger, breaks, is_doubtful, link_files

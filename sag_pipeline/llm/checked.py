@@ -84,9 +84,7 @@ def supported_events(
 ) -> list[Event]:
     """The events of a chunk that its passage supports, numbered again.
 
-    Source:
-        docs/algorithm.md §extraction.31
-
+    Source: docs/algorithm.md §extraction.31.
     """
     kept = [
         event
@@ -114,7 +112,6 @@ def supported_keys(
         evidence: Of each event, by its id.
         options: How much must occur.
         refused: Takes note of what does not.
-
     """
     if not options.key_words:
         return answer
@@ -198,7 +195,6 @@ def supported_triples(
         evidence: Of each event, by its id.
         options: How much must occur.
         refused: Takes note of what does not.
-
     """
     if not options.key_words:
         return answer

@@ -110,9 +110,7 @@ def estimate(
         cached: Finds cached answers.
         options: Options of the run, and guesses.
 
-    Source:
-        docs/algorithm.md §extraction.30.
-
+    Source: docs/algorithm.md §extraction.30.
     """
     options = options or EstimateOptions()
     found = Estimate({step: Usage() for step in options.steps()})

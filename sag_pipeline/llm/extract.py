@@ -64,7 +64,6 @@ def _model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]]
         chat: The model.
         table: The table to be made; named in the reason of a document with unanswered questions.
         ask: Returns the questions about each document of a batch, in order.
-
     """
 
     def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:

@@ -40,9 +40,7 @@ def joined_keys(
         answer: What the model says.
         options: The schema, and the recogniser of the rules.
 
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     from sag_pipeline.extract.rules.keys import FORECAST, offline_keys  # noqa: PLC0415  it loads the dictionaries of all rules
 

@@ -25,8 +25,7 @@ from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.llm.checked import Refusals, evidence_of_events, supported_keys
 from sag_pipeline.llm.extract import result_of_replies
 from sag_pipeline.llm.joined_keys import joined_keys
-from sag_pipeline.llm.known_names import NameSearch, is_named_otherwise, is_written
-from sag_pipeline.llm.stored_types import with_stored_types
+from sag_pipeline.llm.known_names import NameSearch, is_named_otherwise, is_written, with_stored_types
 from sag_pipeline.options import RunOptions
 from sag_pipeline.store.step_batch import StepResult
 from sag_pipeline.store.store import Store
@@ -81,9 +80,7 @@ def known_about(
         sources: Where keys are known.
         options: How many are found.
 
-    Source:
-        docs/algorithm.md §extraction.29.
-
+    Source: docs/algorithm.md §extraction.29.
     """
     options = options or KnownOptions()
     if not events or not any(source.event_count for source in sources):

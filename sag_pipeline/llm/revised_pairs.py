@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sag_pipeline.extract.revisions import Revision
+from sag_pipeline.extract.claims import Revision
 from sag_pipeline.llm.same_names import PairPart
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day
 from sag_retrieval.language.words import language_of

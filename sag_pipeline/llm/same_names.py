@@ -112,7 +112,6 @@ def answered_pairs(
         most: Most pairs that are asked about.
         sentences_of: A sentence with each of these keys.
         language: `zh`, `en`, or `auto`: that of the names.
-
     """
     canonical = alignment.canonical
     rows = [row for row, key_id in enumerate(keys.key_ids) if key_id not in canonical]
@@ -137,7 +136,6 @@ def excerpt(sentence: str, name: str) -> str:
     Examples:
         >>> excerpt("A" * 80 + " Ann Lee sings.", "Ann Lee")
         'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA Ann Lee sings.'
-
     """
     before = (_EXCERPT - len(name)) // 2
     latest = max(0, len(sentence) - _EXCERPT)

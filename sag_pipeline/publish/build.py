@@ -17,10 +17,10 @@ from sag_pipeline.extract.revisions import REVISIONS_VERSION
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_layer, check_release
+from sag_pipeline.publish.distinct_keys import StoredRows, state_hashes
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.publish.open_tables import Hidden, write_database, write_parquet
 from sag_pipeline.publish.revisions import decided_by
-from sag_pipeline.publish.stored_rows import StoredRows, state_hashes
 from sag_pipeline.store.shown_rows import ReleasedRows, show
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
@@ -135,7 +135,6 @@ def build_tables(
         resolution: What keys stand for.
         documents: Which documents; None: all.
         described: StoredRows of distinct keys that are kept even where nothing carries them.
-
     """
     with StoredRows(store, documents) as rows:
         return _build(rows, resolution, np.zeros(0, np.int64) if described is None else described)
@@ -271,7 +270,6 @@ def _write_remaining(draft: Path, base: Base, number: int, resolution: Resolutio
 
     Returns:
         The rows of the layer by table.
-
     """
     below, files = layer_path(number), RowFiles(base.contents, base.manifest, number)
     place, folder = base.contents.place(below), draft / below

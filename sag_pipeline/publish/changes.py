@@ -55,7 +55,6 @@ class Layering:
         Args:
             layers: Those of the release before, without the rows that are written again in any case.
             fresh: Number of these rows, and of new ones.
-
         """
         kept = len(layers)
         while kept > 1 and (kept >= self.most or layers[kept - 1].shown <= self.growth * fresh):

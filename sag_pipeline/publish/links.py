@@ -34,7 +34,6 @@ def whole_table(store: Store, name: str) -> pa.Table:
 
     Raises:
         SourceError: If it does not exist yet.
-
     """
     rows = store.whole(name)
     if rows is None:
@@ -77,7 +76,6 @@ class Resolution:
 
         Raises:
             SourceError: If they stored nothing yet.
-
         """
         distinct, canonical, aliases, weights = (whole_table(store, name) for name in (*LINK_TABLES, "idf"))
         stands_for = np.arange(len(distinct))
@@ -122,7 +120,6 @@ def key_rows(
         owners: Ids of chunks and of events.
         event_chunk: The chunk of each event.
         described: Rows of distinct keys that are kept even where nothing carries them.
-
     """
     count = max(1, len(resolution.distinct))
     carriers, codes = coded(raw_keys["event_id"])

@@ -30,12 +30,11 @@ from sag_retrieval.release.folders import DRAFT, MADE, delete, link, write_made
 from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.layers import Joined
 from sag_retrieval.release.mapped_arrays import CsrLists, arrow_numbers
-from sag_retrieval.release.projection import projected
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import DATABASE, LANCE, OF_ALL, OPEN_TABLES, TABLES, VIEWS
 from sag_retrieval.release.table import no_rows, read_parquet
 from sag_retrieval.release.tables import RowFiles
-from sag_retrieval.release.vectors import VECTOR, open_database
+from sag_retrieval.release.vectors import VECTOR, open_database, projected
 
 _LEVEL: Final = 1
 """Of zstd: a third of the bytes of snappy's in the same time."""
@@ -137,7 +136,6 @@ def write_database(draft: Path, smoothing: Smoothing, hidden: Hidden | None = No
         smoothing: Of the idf of keys.
         hidden: What layers hide; None: there is one layer.
         base: The folder of the release before.
-
     """
     own = {name: no_rows(COMMUNITY_SCHEMAS[name]) for name in _MADE_LATER}
     for name, rows in {**own, **(hidden.tables() if hidden else {})}.items():

@@ -130,7 +130,6 @@ def publish(
 
     Raises:
         SourceError: If no document is stored and there is no release to bring up to date: nothing could be found in it.
-
     """
     releases = Releases(store.home)
     if (current := releases.current()) is None:

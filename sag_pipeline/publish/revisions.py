@@ -9,17 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.extract.claims import Claim, Revision, unsure_from
 from sag_pipeline.extract.compared import STATEMENTS, changed
 from sag_pipeline.extract.revision_decisions import decided, decisions_digest, read_revision_decisions
-from sag_pipeline.extract.revisions import (
-    REVISIONS_VERSION,
-    Claim,
-    Revision,
-    compared,
-    settled,
-    statement_rows,
-    unsure_from,
-)
+from sag_pipeline.extract.revisions import REVISIONS_VERSION, compared, settled, statement_rows
 from sag_pipeline.publish.links import whole_table
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.types import Rows64

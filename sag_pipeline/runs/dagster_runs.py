@@ -32,7 +32,6 @@ def open_instance() -> Iterator[dg.DagsterInstance]:
 
     Raises:
         SettingsError: If `DAGSTER_HOME` is no folder, or the file cannot be used.
-
     """
     home = os.environ.get("DAGSTER_HOME")
     if not is_kept():

@@ -50,7 +50,6 @@ def check_target(target: str) -> None:
 
     Raises:
         SettingsError: With what it may be.
-
     """
     is_known = target.startswith((*_WEB, MAIL)) or "://" not in target
     if not target.strip() or not is_known or target == MAIL:
@@ -64,7 +63,6 @@ def send(target: str, smtp: str, message: Message) -> str:
         target: `https://…` (or `http://…`), `mailto:NAME@HOST` or a folder.
         smtp: The server that sends e-mails, as `SAG_SMTP` has it.
         message: What is sent.
-
     """
     try:
         check_target(target)
@@ -164,7 +162,6 @@ def deliver_report(made: "Report", targets: Sequence[str], *, name: str, smtp: s
         name: Of the asset: folders get the files below `NAME/RELEASE`.
         smtp: The server that sends e-mails.
         address: Below which a folder is served.
-
     """
     message = _message(made, name, link_of(made, name, targets, address))
     sent = ((target, send(target, smtp, message)) for target in targets)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sag_pipeline.llm.cost_model import Estimate, EstimateOptions, estimate
-from sag_pipeline.llm.stored_types import current_index, with_stored_types
+from sag_pipeline.llm.known_names import current_index, with_stored_types
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs.reprocess import is_again
 from sag_pipeline.sources.folders import SourceOptions, launched_here, refuse_source
@@ -53,7 +53,6 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
 
     Raises:
         SourceError: If no source can be read.
-
     """
     settings, run = load_settings(), options or RunOptions()
     run = replace(run, key=replace(run.key, schema=_schema_of(run, settings)))

@@ -52,7 +52,6 @@ def measure(release: Release, questions: Sequence[Question]) -> Measured:
 
     Raises:
         QuestionError: If a question ends in an error, with its text.
-
     """
     documents = [question for question in questions if question.gold_documents]
     texts = [question for question in questions if question.answers]
@@ -108,7 +107,6 @@ def gate_of(home: Path, options: GateOptions, new: str, current: str | None) -> 
         options: The margin, and whether a worse release is accepted.
         new: The id of the release that would become current.
         current: The id of the current one; None before the first.
-
     """
     path = home / QUESTIONS
     try:

@@ -27,7 +27,6 @@ def documents_again(store: Store, table: str, wanted: Sequence[str]) -> frozense
 
     Raises:
         SourceError: If a document or source is not known.
-
     """
     if not wanted:
         return frozenset()

@@ -32,7 +32,6 @@ def watch_sources(
     Raises:
         SourceError: If there is nothing to watch.
         KeyboardInterrupt: On Ctrl-C and SIGTERM.
-
     """
     places = [source for source in sources if not is_url(source)]
     missing = [source for source in places if not Path(source).exists()]

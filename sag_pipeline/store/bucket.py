@@ -81,7 +81,6 @@ class BucketHome:
 
         Raises:
             BucketError: If the bucket cannot be read, or a file is missing or damaged there.
-
         """
         self.read_head()
         for path in set(self._local()) - set(self._tree.entries):
@@ -100,7 +99,6 @@ class BucketHome:
 
         Raises:
             StoreError: If it is not in the bucket either, or is damaged there.
-
         """
         if path.exists():
             return
@@ -119,7 +117,6 @@ class BucketHome:
 
         Raises:
             BucketError: If it does not, or may not be written to.
-
         """
         mark = self.mirror.folder / _PROBED
         if not mark.exists():
@@ -135,7 +132,6 @@ class BucketHome:
 
         Raises:
             BucketError: If another run committed since this one began, or the bucket cannot be written.
-
         """
         _push_answers(self.mirror)
         entries = {path: self._measure(path) for path in self._local()}
@@ -259,7 +255,6 @@ def lease(mirror: Mirror, patience: float = 600, lapses: float = _LAPSES) -> Ite
     Raises:
         SourceError: If another run still writes after `patience` seconds.
         BucketError: If the bucket cannot be read or written.
-
     """
     held = _Held(mirror, _taken(mirror, patience, lapses))
     stop = Event()
@@ -366,7 +361,6 @@ def _pull_answers(mirror: Mirror, *, is_tolerant: bool = False) -> int:
 
     Raises:
         BucketError: If a file of them is damaged; with `is_tolerant`, it is deleted.
-
     """
     keys = [each.key for each in mirror.files.list(_ANSWERS_BELOW)]
     path = mirror.folder / ANSWERS

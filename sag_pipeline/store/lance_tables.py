@@ -38,7 +38,6 @@ def locate(files: Mapping[str, Path], blocks: Iterable[tuple[Rows64, Floats32]])
 
     Returns:
         Runs in the order of the rows; empty if a vector was not found as consecutive floats.
-
     """
     runs: list[Run] = []
     with ExitStack() as stack:
@@ -107,7 +106,6 @@ def _moved_rows(before: Rows64, now: Rows64) -> list[Moved]:
     Examples:
         >>> _moved_rows(np.array([3, 4, 6]), np.array([10, 11, 12]))
         [(3, 10, 2), (6, 12, 1)]
-
     """
     starts = np.flatnonzero((np.diff(before, prepend=-2) != 1) | (np.diff(now, prepend=-2) != 1))
     counts = np.diff(np.append(starts, len(before)))
@@ -201,7 +199,6 @@ class LanceTables:
 
         Raises:
             StoreError: If it is damaged.
-
         """
         if self._unlisted is not None:
             return self._unlisted
@@ -232,7 +229,6 @@ class LanceTables:
 
         Raises:
             StoreError: If a file is damaged.
-
         """
         table = self.sealed()[name]
         if name in self._opened and self._opened[name][0] == table:
@@ -296,7 +292,6 @@ class LanceTables:
             hidden: Ids of rows to hide.
             release: The release whose rows the table has then.
             is_new: Write the table again, of these rows alone.
-
         """
         before = None if is_new else self.sealed().get(name)
         durable.make_folder(self.folder)

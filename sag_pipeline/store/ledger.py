@@ -301,7 +301,6 @@ class Ledger:
 
         Raises:
             StoreError: If a commit is damaged or missing.
-
         """
         self._folder = folder
         self._on_commit = on_commit

@@ -56,7 +56,6 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
     Raises:
         StoreError: If the file is damaged or missing.
-
     """
     with reading(path):
         if path.is_dir():
@@ -69,7 +68,6 @@ def read_footer(path: Path) -> pq.FileMetaData:
 
     Raises:
         StoreError: If the file is damaged or missing.
-
     """
     with reading(path):
         return pq.read_metadata(path)
@@ -148,7 +146,6 @@ class Parts:
 
         Raises:
             StoreError: If the file is damaged or missing.
-
         """
         path = self.path(table, part)
         self._fetch(path)
@@ -205,7 +202,6 @@ class DocumentRows:
             parts: Where the files are.
             table: The table.
             places: For each part, the documents that have rows in it.
-
         """
         self._parts = parts
         self._table = table

@@ -29,8 +29,7 @@ from sag_pipeline.store.vectors import (
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.projection import projected
-from sag_retrieval.release.vectors import VECTOR
+from sag_retrieval.release.vectors import VECTOR, projected
 
 _ROWS_A_BLOCK: Final = 16_384
 _LEAST_STAYING: Final = 0.75
@@ -81,7 +80,6 @@ def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bo
 
     Raises:
         StoreError: If rows of other layers are not in the table.
-
     """
     with store.tables.together():
         return _shown(store, given, release, is_erased=is_erased)

@@ -68,7 +68,6 @@ class SourceList:
 
         Raises:
             SourceError: If there is none.
-
         """
         found = self._sources.get(given, self.find(given))
         if found.name not in self._sources:

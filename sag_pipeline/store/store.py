@@ -72,7 +72,6 @@ class Store:
             StoreError: If a commit of the ledger is damaged or missing.
             BucketError: If the bucket of the home cannot be read.
             ReleaseError: If the file of documents that were taken out is wrong.
-
         """
         self.home = home
         self.bucket = bucket or refreshed(home)
@@ -91,7 +90,6 @@ class Store:
         Raises:
             SourceError: If another run still writes to the same home after `patience` seconds.
             BucketError: If the bucket of the home cannot be read or written.
-
         """
         with write_lock(home, patience):
             bucket = bucket_home(home)

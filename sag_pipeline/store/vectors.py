@@ -110,7 +110,6 @@ class VectorStore:
 
         Raises:
             ModelError: If a vector is missing, has another dimension than the store, or is not finite.
-
         """
         check_vectors(ids, vectors, self._dimension)
         self.tables.add(kind, iter([to_rows(ids, vectors)]))
@@ -211,7 +210,6 @@ class VectorStore:
 
         Raises:
             StoreError: If a file is damaged.
-
         """
         paths = self._old()
         for kind, ids in wanted.items():
@@ -263,7 +261,6 @@ def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
 
     Raises:
         ModelError: If a vector is missing, has another dimension, or is not finite.
-
     """
     if vectors.shape != (len(ids), dimension):
         raise ModelError(

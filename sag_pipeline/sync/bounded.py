@@ -90,7 +90,6 @@ class BoundedReader:
 
         Raises:
             SourceError: If the converting process cannot be started.
-
         """
         self.notes = ""
         if raw.remote is None:
@@ -256,7 +255,6 @@ class Readers:
 
         Raises:
             SourceError: If a converting process cannot be started.
-
         """
         if self._count == 1:
             yield from map(self._read, found)

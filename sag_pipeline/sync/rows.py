@@ -60,7 +60,6 @@ def staged_rows(name: str, value: object, removal: Removal = "absence") -> Itera
 
     Raises:
         SourceError: If the value is no table, or lacks a column.
-
     """
     columns, rows = _opened(name, value)
     needed = (*_NEEDED, "deleted") if removal == "tombstone" else _NEEDED

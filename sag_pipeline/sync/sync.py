@@ -144,7 +144,6 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     Raises:
         SourceError: If the source does not exist.
         TooManyRemoved: If too much of it is gone; nothing of it is changed.
-
     """
     tally, started, options = RunStats(), time.perf_counter(), options or SyncOptions()
     source = one_source(store, given)

@@ -9,12 +9,13 @@ from typing import Any, Final
 from sag_retrieval.ask.cited import Cited, quoted
 from sag_retrieval.ask.newest import newest_first, others_said
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
+from sag_retrieval.ask.question import QuestionPart, TermWeights, alike, pool_weights, question_parts
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.ask.values import (
     NAME_TYPES,
     PLACE_TYPES,
     STRICT,
+    counts,
     full_dates,
     has_new_name,
     holds_another_date,
@@ -35,7 +36,7 @@ _NAMED_SHARE = 0.8
 """What a term of a name counts in a document that belongs to it."""
 _FOCUS, _DATE_SHARE = 0.7, 0.3
 """Part of the terms that name nothing in the coverage, and of asked dates in theirs."""
-_WRONG_KIND, _WEAK_KIND, _NO_TERM, _OTHER_DATE, _OTHER_NAME = 0.35, 0.75, 0.5, 0.6, 0.6
+_WRONG_KIND, _WEAK_KIND, _NO_TERM, _OTHER_DATE, _OTHER_NAME, _NO_SLOT = 0.35, 0.75, 0.5, 0.6, 0.6, 0.35
 """Factors of the score: docs/algorithm.md §answers.2 lists when they apply."""
 _RANK_DECAY = 0.03
 _LEAST_WITHOUT = 8
@@ -222,6 +223,8 @@ def _scored(
     question: str,
 ) -> Sentence:
     own = sentence.terms & part.terms
+    if sentence.text.rstrip('"”’ ').endswith(("?", "？")):
+        return replace(sentence, score=0.0)  # who asks answers nothing
     if not own and len(sentence.terms) < _LEAST_WITHOUT:
         return replace(sentence, score=0.0)
     here = [name for name in named if hit.document_id in name.documents]
@@ -229,17 +232,28 @@ def _scored(
     stating = frozenset(tokens(stating_clauses(part.kind, sentence.text, question, keys)))
     shares = {term: _share(term, sentence, about, stating) for term in part.terms}
     covered, focus = _coverage(shares, terms_of(named), terms_of(here), _held_dates(part, sentence), weights)
-    counts = part.kind != "number" or not part.counted or not part.counted.isdisjoint(stating)
-    is_of_kind = counts and states(part.kind, sentence.text, question, keys)
+    is_counted = part.kind != "number" or not part.counted or counts(sentence.text, part.counted)
+    is_of_kind = is_counted and states(part.kind, sentence.text, question, keys)
     factors = [
         1.0 if is_of_kind else _WRONG_KIND if part.kind in STRICT else _WEAK_KIND,
         1.0 if here or not named else _WRONG_KIND,
         _OTHER_NAME if part.kind == "number" and _is_of_another(sentence, named, about, keys, question) else 1.0,
         _OTHER_DATE if full_dates(part.text) and holds_another_date(part.text, sentence.text) else 1.0,
         1.0 if own else _NO_TERM,
+        _NO_SLOT if _lacks_slot(part, sentence.terms | sentence.near | about) else 1.0,
     ]
     score = covered * math.prod(factors) * sentence.score / (1 + _RANK_DECAY * sentence.place)
     return replace(sentence, score=score, coverage=covered, focus=focus, is_of_kind=is_of_kind)
+
+
+def _lacks_slot(part: QuestionPart, here: frozenset[str]) -> bool:
+    """Whether a sentence with what stands around it is of other years alone, or does not name what is asked of a thing.
+
+    `2024年的采收` is not answered by the harvest of 2025, nor the landlord of the stables by what else is said of them.
+    """
+    years, own = ({term for term in terms if _YEAR.fullmatch(term)} for terms in (part.terms, here))
+    is_unnamed = bool(part.head) and not any(alike(term, other) for term in part.head for other in here)
+    return is_unnamed or (bool(years and own) and not years & own)
 
 
 def _coverage(
@@ -450,6 +464,7 @@ def _documents_of(name: str, keys: set[tuple[str, str]], hits: Sequence[FoundPas
         if any((str(key.type), str(key.value)) in keys for key in getattr(hit, "keys", ()))
         or name in normal_name(hit.title)
         or name in normal_name(hit.text)
+        or f"@{name.replace(' ', '')}." in hit.text.lower()  # who writes from its address writes of it
     )
 
 

@@ -14,6 +14,7 @@ from sag_retrieval.ask.modes import MOST_CLOSEST, ModeResult, ask_fast, from_row
 from sag_retrieval.ask.options import AT_ONCE
 from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.question import TermWeights, telling_terms
+from sag_retrieval.ask.sections import answer_from_sections, without_classes
 from sag_retrieval.ask.sentences import sentence_for
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import answer_from_tables
@@ -37,7 +38,7 @@ from sag_retrieval.llm_writing.written import WrittenSentence
 from sag_retrieval.models.protocols import embed_queries, estimate_tokens
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
-from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in, row_cells, says
+from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, classes_in, row_cells, says
 from sag_retrieval.statements.scorer import quotable, worth
 
 _LONGEST_TITLE: Final = 60
@@ -130,7 +131,7 @@ def stated_rows(events: EventTable, question: str, weigh: TermWeights, language:
 
     """
     asked = classes_in(question) & _ANSWERED
-    words = telling_terms(_without_classes(question, asked))
+    words = telling_terms(without_classes(question, asked))
     if not asked and not words:
         return []
     is_own = np.array([events.documents.languages[row] == language for row in events.document.tolist()], np.bool_)
@@ -154,13 +155,6 @@ def _stating(
     ranked = others[np.lexsort((others, -worth(events, others), -np.round(held, 6)))].tolist()
     in_tables.sort(key=lambda row: (-share[row], row))
     return [*in_tables[:_MOST_ROWS], *_different(events, ranked, max(0, _MOST - len(in_tables)))]
-
-
-def _without_classes(question: str, asked: frozenset[HeaderClass]) -> str:
-    folded = fold(question)
-    for kind in asked:
-        folded = says(kind).sub(" ", class_words(kind).sub(" ", folded))
-    return folded
 
 
 def _shares(events: EventTable, rows: Sequence[int], weights: Mapping[str, float]) -> dict[int, float]:
@@ -272,9 +266,13 @@ def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
 def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:
     """What documents state of what is asked for, under the titles of themes; else, as the closest, the fast answer."""
     assert session.context is not None
-    listed = from_rows(session, answer_from_tables(session, forms=("list", "cell")))
+    chunks = themes.events.chunks.chunk_ids
+    below = answer_from_sections(session, {chunks[row] for row in themes.events.chunk.tolist()})
+    if below is not None:
+        return ModeResult(*below, {"themes": [_told(each) for each in near]})
+    listed = answer_from_tables(session, forms=("list", "cell"))
     if listed is not None:
-        return listed
+        return from_rows(session, listed)
     sources = ThemeSources(session, themes)
     rows = stated_rows(themes.events, session.question, session.context.weigh, session.language)
     if rows:

@@ -1,4 +1,4 @@
-"""Two steps without a model: a sentence names the row that a question describes, and the row's cell answers."""
+"""The row that a question describes, by words of its own or by a sentence that names it: its cell answers."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,32 +12,43 @@ from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.question import question_parts
 from sag_retrieval.ask.relations import Relation, RelationColumn, RelationRow
+from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import TableAnswer, plan_of, run_plan, today_of
 from sag_retrieval.ask.table_question import Filter, Reading, nearest_relations, read_question
-from sag_retrieval.language.words import fold, is_cjk
+from sag_retrieval.language.words import fold, is_cjk, tokens
 from sag_retrieval.notebook import snippet
 
 _LEAST: Final = 0.5
 """Weighted share of the words that describe a row, which the sentence that names it holds."""
 _APART: Final = 0.8
 """Of the best share: a sentence that names another row as well makes the row a guess."""
+_LEAST_OWN: Final = 0.75
+"""Weighted share of those words that the cells of a row hold themselves."""
 _KINDS: Final = {"date": "date", "number": "number", "duration": "number"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
-    """A sentence that names a row, and how much of the description it holds."""
+class _Row:
+    """The name of a row, and how much of its description is held."""
 
     value: str
     share: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Named(_Row):
+    """A row that a sentence names."""
+
     sentence: Sentence
     hit: FoundPassage
 
 
 def answer_over_rows(session: Session) -> TableAnswer | None:
-    """The cell of the row that a sentence names: `the manager of the site that closes`; None where none is sure.
+    """The cell of the row that is described: `who has to get the quotes`, `the manager of the site that closes`.
+
+    None where no row, or more than one, is meant.
 
     Source:
         docs/algorithm.md §answers.12
@@ -50,18 +61,44 @@ def answer_over_rows(session: Session) -> TableAnswer | None:
     readings = [asked for each in near if (asked := _asked(session, each))]
     if not readings:
         return None
+    described = [(own.share, -place, reading, own) for place, reading in enumerate(readings)
+                 if (own := _of_cells(reading, context.weigh(reading.leftover)))]  # fmt: skip
+    if described:
+        *_, reading, own = max(described, key=lambda each: each[:2])
+        return _told(session, context, reading, own)
     hits = session.find(session.question, top_k=2 * session.options.top_k).hits
     found = [(named.share, -place, reading, named) for place, reading in enumerate(readings)
              if (named := _named(session, reading, hits))]  # fmt: skip
     if not found:
         return None
     *_, reading, named = max(found, key=lambda each: each[:2])
-    key = reading.relation.first if _key_of(reading) is None else _key_of(reading)
-    assert key is not None
-    known = replace(reading, filters=(*reading.filters, Filter(key.header, "in", named.value)), leftover=frozenset())
-    plan = plan_of(known, today_of(session))
-    answer = run_plan(session, context, plan) if plan else None
+    answer = _told(session, context, reading, named)
     return None if answer is None else _with_sentence(answer, named)
+
+
+def _told(session: Session, context: ReleaseContext, reading: Reading, row: "_Row") -> TableAnswer | None:
+    """The cells that a reading asks of a row."""
+    named = Filter(reading.relation.first.header, "in", row.value)
+    known = replace(reading, filters=(*reading.filters, named), leftover=frozenset())
+    plan = plan_of(known, today_of(session))
+    return run_plan(session, context, plan) if plan else None
+
+
+def _of_cells(reading: Reading, weights: Mapping[str, float]) -> "_Row | None":
+    """The row whose own texts hold the words left over; None where another holds nearly as many, or a number lacks."""
+    total, first = math.fsum(weights.values()) or 1.0, reading.relation.first.header
+    texts = [each.header for each in reading.relation.columns if each.kind == "text"]
+    rows: dict[str, float] = {}
+    for row in reading.relation.rows:
+        said = frozenset(tokens(" ".join(row.cells[header].text for header in texts if header in row.cells)))
+        held = {term for term in weights if term in said}
+        is_exact = not any(any(map(str.isdigit, term)) for term in weights.keys() - held)
+        if first in row.cells and is_exact:
+            share = math.fsum(weights[term] for term in held) / total
+            rows[row.cells[first].text] = max(share, rows.get(row.cells[first].text, 0.0))
+    ranked = [*sorted(rows.items(), key=lambda each: -each[1])[:2], ("", 0.0), ("", 0.0)]
+    is_one = ranked[0][1] >= _LEAST_OWN and ranked[1][1] <= _APART * ranked[0][1]
+    return _Row(*ranked[0]) if is_one else None
 
 
 def _asked(session: Session, relation: Relation) -> Reading | None:

@@ -28,6 +28,9 @@ _OF_CONTEXT, _OF_COUNTED = 0.5, 3.0
 _CLAUSE_MARK = patterns("all")["clause_mark"]
 _LEAST_TERMS = 2
 """Terms of a part that stands alone."""
+_ENDINGS: Final = frozenset({"er", "r", "or", "ed", "d", "ing", "ment", "ion", "ee", "s", "y", "e", "al", "ance", "n"})
+"""Endings by which a verb and a noun of one stem differ: `bid`, `bidder`."""
+_LEAST_STEM: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class QuestionPart:
     """Terms that stand only in clauses that ask nothing, such as `after the storm,`."""
     counted: frozenset[str] = frozenset()
     """Terms of what is counted: `ships` in `how many ships`."""
+    head: frozenset[str] = frozenset()
+    """Terms of what is asked of a thing: `landlord` in `who is the landlord of the stables`."""
 
     def weights(self, idf: Mapping[str, float]) -> dict[str, float]:
         """The weight of each term: its idf, half for context, thrice for what is counted."""
@@ -101,7 +106,7 @@ def question_parts(question: str) -> list[QuestionPart]:
             has_asked = asks
         has_asked |= asks
     texts = [asking("joins").sub("", question[a:b].strip()).strip() for a, b in pairwise([*starts, len(question)])]
-    if not all(question_terms(text) for text in texts):
+    if not all(any(len(term) > 1 for term in question_terms(text)) for text in texts):
         texts = [question]
     return [_part(text, is_first=number == 0) for number, text in enumerate(texts or [question])]
 
@@ -181,7 +186,7 @@ def _part(text: str, *, is_first: bool) -> QuestionPart:
     bare = asking(kind, "kinds").sub(" ", text) if kind in _BARE_KINDS else text
     terms = _telling(question_terms(bare)) or question_terms(text)
     clauses = [clause for clause in _CLAUSE_MARK.split(text) if asking("asks").search(clause)]
-    counted = asking("counted").search(text)
+    counted, head = asking("counted").search(text), asking("head").search(text)
     return QuestionPart(
         text,
         kind,
@@ -190,7 +195,25 @@ def _part(text: str, *, is_first: bool) -> QuestionPart:
         is_list=asking("list").search(text) is not None,
         context=terms - question_terms(" ".join(clauses)) if clauses else frozenset(),
         counted=_telling(question_terms(" ".join(filter(None, counted.groups())))) if counted else frozenset(),
+        head=_telling(question_terms(" ".join(filter(None, head.groups())))) if head else frozenset(),
     )
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two stems are of one word: equal, or apart by an ending that makes a noun of a verb.
+
+    Examples:
+        >>> alike("teach", "teacher"), alike("bid", "bidder"), alike("cart", "carton")
+        (True, True, False)
+
+    """
+    shorter, longer = sorted((one, other), key=len)
+    if shorter == longer:
+        return True
+    if len(shorter) < _LEAST_STEM or not longer.startswith(shorter):
+        return False
+    ending = longer[len(shorter) :]
+    return ending in _ENDINGS or (ending[:1] == shorter[-1] and ending[1:] in _ENDINGS)
 
 
 def _telling(terms: frozenset[str]) -> frozenset[str]:

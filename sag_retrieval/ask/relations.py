@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.language.asked import asked_words
+from sag_retrieval.language.layout import LineKind, logical_lines
 from sag_retrieval.language.units import is_currency, unit_name
 from sag_retrieval.language.words import fold, tokens
 from sag_retrieval.release.arrays import Index
@@ -117,10 +118,12 @@ class Relation:
                 return column
         return None
 
-    @property
+    @cached_property
     def first(self) -> RelationColumn:
-        """The column that names its rows."""
-        return self.columns[0]
+        """The column that names its rows: not one that only counts them, where words stand behind it."""
+        numbers = [cell.number or 0 for cell in self.columns[0].cells if cell.text.strip(".) ").isdigit()]
+        is_counter = len(numbers) == len(self.columns[0].cells) > 0 and max(numbers) <= len(self.rows)
+        return next((each for each in self.columns[1:] if is_counter and each.kind == "text"), self.columns[0])
 
     @property
     def has_conflict(self) -> bool:
@@ -129,10 +132,10 @@ class Relation:
             return False
         known: dict[str, tuple[tuple[str, int], dict[str, str]]] = {}
         for row in self.rows:
-            if self.headers[0] not in row.cells:
+            if self.first.header not in row.cells:
                 continue
             said = {name: cell.text for name, cell in row.cells.items()}
-            table, other = known.setdefault(fold(said[self.headers[0]]), ((row.document_id, row.table_index), said))
+            table, other = known.setdefault(fold(said[self.first.header]), ((row.document_id, row.table_index), said))
             if table != (row.document_id, row.table_index) and other != said and not self.first.is_repeated:
                 return True
         return False
@@ -199,25 +202,30 @@ def _relation(
 
 @dataclass(frozen=True)
 class _Headings:
-    """What stands above the tables of a document: its title, the name of its file, and headings by where they hold."""
+    """What stands above the tables of a document: its title, the name of its file, and the headings of its passages."""
 
     names: tuple[str, ...]
     starts: Sequence[int]
     headings: Sequence[str]
+    texts: Sequence[str]
 
     def above(self, start: int) -> tuple[str, ...]:
-        """The names and the heading of the passage in which a table starts."""
+        """The names and the last heading before a table in its passage, else that of the passage."""
         at = int(np.searchsorted(self.starts, start, side="right")) - 1
-        return (*self.names, self.headings[at] or "") if at >= 0 else self.names
+        if at < 0:
+            return self.names
+        before = self.texts[at][: start - self.starts[at]]
+        inside = [before[line.start : line.end] for line in logical_lines(before) if line.kind is LineKind.HEADING]
+        return (*self.names, *(inside[-1:] or [self.headings[at] or ""]))
 
 
 def _titles(index: Index, documents: set[str]) -> dict[str, _Headings]:
     rows = index.rows["documents"].select(["document_id", "title"]).to_pylist()
-    chunks, found = index.rows["chunks"].select(["start", "heading"]), {}
+    chunks, found = index.rows["chunks"].select(["start", "heading", "text"]), {}
     for number, row in enumerate(rows):
         if row["document_id"] in documents:
             first, last = index.arrays.document_chunks[number : number + 2].tolist()
             own: dict[str, Any] = chunks.slice(first, last - first).to_pydict()
             name = PurePosixPath(row["document_id"]).stem
-            found[row["document_id"]] = _Headings((row["title"], name), own["start"], own["heading"])
+            found[row["document_id"]] = _Headings((row["title"], name), own["start"], own["heading"], own["text"])
     return found

@@ -51,6 +51,8 @@ class TablePlan:
     shown: tuple[RelationColumn, ...]
     today: str
     is_most: bool = True
+    per: RelationColumn | None = None
+    """The column for each of whose values the number is made; units are apart without it."""
 
     @property
     def relation(self) -> Relation:
@@ -128,12 +130,17 @@ def _listed(reading: Reading, today: str, free: Sequence[RelationColumn]) -> Tab
     currency = reading.relation.currency
     if currency and currency not in shown and any(column.of_class == "amount" for column in shown):
         shown = (*shown, currency)
-    return None if reading.form == "cell" and not free else TablePlan(reading, reading.form, None, by, shown, today)
+    is_asked = bool(free) or (reading.form == "list" and bool(reading.filters or reading.mentioned))
+    return TablePlan(reading, reading.form, None, by, shown, today) if is_asked else None
 
 
 def _made(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     value = _number(reading, free)
-    return None if value is None else TablePlan(reading, reading.form, value, None, (value,), today)
+    return None if value is None else TablePlan(reading, reading.form, value, None, (value,), today, per=_per(reading))
+
+
+def _per(reading: Reading) -> RelationColumn | None:
+    return None if reading.per == reading.relation.currency else reading.per
 
 
 def _next(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
@@ -145,10 +152,10 @@ def _next(reading: Reading, today: str, free: Sequence[RelationColumn]) -> Table
 def _count(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     counted = reading.counted
     if counted is not None and counted.kind == "number":
-        return TablePlan(reading, "sum", counted, None, (counted,), today)
-    is_distinct = counted is not None and counted != reading.relation.first and counted.is_repeated
+        return TablePlan(reading, "sum", counted, None, (counted,), today, per=_per(reading))
+    is_distinct = counted is not None and counted not in (reading.relation.first, reading.per) and counted.is_repeated
     by = counted if is_distinct and counted in free else None
-    return TablePlan(reading, "count", None, by, (), today)
+    return TablePlan(reading, "count", None, by, (), today, per=_per(reading))
 
 
 def _number(reading: Reading, free: Sequence[RelationColumn]) -> RelationColumn | None:
@@ -207,7 +214,7 @@ def sql_of(plan: TablePlan) -> str:
     """The SELECT that answers a plan: a line for each row that counts, with the answer in front."""
     relation = plan.relation
     used = {each.column for each in plan.reading.filters} | {column.header for column in plan.shown}
-    used |= {relation.first.header} | {column.header for column in (plan.value, plan.by) if column}
+    used |= {relation.first.header} | {column.header for column in (plan.value, plan.by, plan.per) if column}
     columns = [column for column in relation.columns if column.header in used]
     cells = [f"max(CASE WHEN header = {_quoted(c.header)} THEN {_kept(c, plan)} END) AS {_name(c.header)}"
              for c in columns]  # fmt: skip
@@ -254,11 +261,13 @@ def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
     place = "document_id, table_index, row_index"
     value = _name(plan.value.header) if plan.value else ""
     by = _name(plan.by.header) if plan.by else ""
+    per = _name(plan.per.header) if plan.per else ""
     if plan.form == "count":
-        return f"count({f'DISTINCT {by}' if by else '*'}) OVER () AS answer, ", where, f"\nORDER BY {place}"
+        made = f"count({f'DISTINCT {by}' if by else '*'}) OVER ({f'PARTITION BY {per}' if per else ''}) AS answer, "
+        return made, where, f"\nORDER BY {f'{per}, ' if per else ''}{place}"
     if plan.form in _MADE:
-        made = f"{_MADE[plan.form]}({value}) OVER (PARTITION BY unit) AS answer, "
-        return made, where, f"\nORDER BY unit, {place}"
+        made = f"{_MADE[plan.form]}({value}) OVER (PARTITION BY {f'{per}, ' if per else ''}unit) AS answer, "
+        return made, where, f"\nORDER BY {f'{per}, ' if per else ''}unit, {place}"
     down = "DESC" if plan.is_most else "ASC"
     if by and plan.form in ("most", "least"):
         made = f"sum({value})" if value else "count(*)"
@@ -342,6 +351,7 @@ def written(
         shown.append(f"另有{more}行" if is_chinese else f"and {more} more")
     lead = _lead(plan, counted, is_chinese)
     missing = _missing(plan, rows, counted, is_chinese)
+    colon = ("" if is_chinese else " ") if plan.per else colon
     text = f"{f'{lead}{colon}' if lead else ''}{comma.join(shown)}{_of(plan, is_chinese)}"
     text += "".join(f"{'' if is_chinese else ' '}{each}{stop}" for each in missing)
     kept = tuple(dict(row) for row in counted)
@@ -353,9 +363,13 @@ def _lead(plan: TablePlan, counted: Sequence[Mapping[str, Any]], is_chinese: boo
     """The value asked for; empty for a list, whose rows are the answer."""
     if plan.form in ("list", "cell"):
         return ""
+    colon = "：" if is_chinese else ": "
+    if plan.per is not None:
+        parts = {(_said(row, plan.per), row.get("unit")): row["answer"] for row in counted}
+        told = (f"{name}{colon}{_amount(value, unit)}" for (name, unit), value in parts.items())
+        return ("；" if is_chinese else "; ").join(told) + ("。" if is_chinese else ".")
     if plan.form == "count":
         return readable(counted[0]["answer"])
-    colon = "：" if is_chinese else ": "
     if plan.form in _MADE:
         values = {row["unit"]: row["answer"] for row in counted}
         return ("、" if is_chinese else " + ").join(_amount(value, unit) for unit, value in values.items())
@@ -370,7 +384,7 @@ def _amount(value: float, unit: str | None) -> str:
 
 
 def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
-    """What a cell of a row says, as it is written in the table."""
+    """What a cell of a row says, as it is written in the table; a number with the unit that its column names."""
     if column is None:
         return ""
     value = row.get(_name(column.header).strip('"'))
@@ -378,7 +392,8 @@ def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
         return _amount(value, row.get("unit"))
     if value is not None and column.kind == "date":
         return next((cell.text for cell in column.cells if cell.date == value), str(value))
-    return "" if value is None else str(value)
+    named = next((cell for cell in column.cells if cell.text == value and cell.number is not None and cell.unit), None)
+    return _amount(named.number, named.unit) if named and named.number is not None else str(value or "")
 
 
 def _row_text(plan: TablePlan, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
@@ -401,8 +416,10 @@ def _of(plan: TablePlan, is_chinese: bool) -> str:  # noqa: FBT001  of the text
     """Which table was asked, and which of its rows."""
     title = plan.relation.tables[0][0]
     signs = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "in": "="}
+    is_named = plan.form == "cell" and len(plan.reading.filters) == 1
     told = [f"{each.column} {'≠' if each.is_negated else signs[each.comparison]} "
-            f"{_bound_text(each.value)}" for each in plan.reading.filters]  # fmt: skip
+            f"{_bound_text(each.value)}" for each in plan.reading.filters
+            if not (is_named and each.column == plan.relation.first.header)]  # fmt: skip
     if plan.form == "next" and plan.value is not None:
         told.append(f"{plan.value.header} ≥ {plan.today}")
     if is_chinese:
@@ -435,7 +452,7 @@ def _missing(
 
 
 class RowSources:
-    """Citations of rows of tables, numbered as they are first cited, and the passages that hold them."""
+    """Citations of stretches of documents, numbered as they are first cited, and the passages that hold them."""
 
     def __init__(self, context: ReleaseContext) -> None:
         """Cite rows of a release."""
@@ -444,16 +461,17 @@ class RowSources:
         self.passages: dict[str, JoinedPassage] = {}
 
     def marker(self, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
-        """The marker of a row, which is cited from its first to its last cell."""
+        """The marker of a row, which is cited from its `start` to its `end`."""
         document, start, end = row["document_id"], row["start"], row["end"]
-        found = self._passage(document, start)
+        found = self.passage(document, start)
         quote = found.text[start - found.start : end - found.start]
         number = len(self.citations) + 1
         named = (found.chunk_id, document, found.title)
         self.citations.append(Citation(number, *named, start, end, quote, found.place))
         return f"{'' if is_chinese else ' '}[{number}]"
 
-    def _passage(self, document_id: str, start: int) -> JoinedPassage:
+    def passage(self, document_id: str, start: int) -> JoinedPassage:
+        """The passage in which a character of a document stands."""
         document = document_row(self._index, document_id)
         first, last = self._index.arrays.document_chunks[document : document + 2].tolist()
         chunks = self._index.rows["chunks"].select(["chunk_id", "start"]).slice(first, last - first).to_pylist()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-from sag_retrieval.ask.question import question_terms
+from sag_retrieval.ask.question import alike, question_terms
 from sag_retrieval.ask.relations import Relation, RelationColumn
 from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.asked import asked_words, asking
@@ -23,9 +23,6 @@ _BEHIND: Final[tuple[Comparator, ...]] = ("gte", "lte", "gt", "lt")
 _LONGEST_NUMBER: Final = 28
 _NEAR: Final = 24
 """Characters before a value in which its comparison stands."""
-_ENDINGS: Final = frozenset({"er", "r", "or", "ed", "d", "ing", "ment", "ion", "ee", "s", "y", "e", "al", "ance", "n"})
-"""Endings by which a verb and a noun of one stem differ: `bid`, `bidder`."""
-_LEAST_STEM: Final = 3
 _MOST: Final = 12
 """Relations that a question is read for."""
 
@@ -59,6 +56,8 @@ class Reading:
     """Whether a superlative is about days: the latest, the earliest."""
     compared: tuple[str, ...] = ()
     """Values of one column that are compared."""
+    per: RelationColumn | None = None
+    """The column for each of whose values a number is asked."""
 
 
 @dataclass(slots=True)
@@ -133,8 +132,9 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
     filters = [*_values(marks, relation)]
     bounds = _bounds(marks, today) if is_bounded else []
     mentions = _mentions(marks, relation)
+    per = _per(marks, mentions)
     filters += _flags(marks, relation, mentions)
-    bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions])
+    bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions], today)
     filters += bound
     form: Form = next((each for each in FORMS if _is_asked(marks, each)), "cell")
     twice = _compared(filters) if is_comparison(question) else ()
@@ -157,6 +157,7 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
         asking("grouped", "forms").search(marks.text) is not None,
         asking("dated", "forms").search(marks.text) is not None,
         twice,
+        per,
     )
 
 
@@ -181,7 +182,8 @@ def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
         (folded, text, column.header)
         for column in relation.columns
         if column.kind != "date"
-        for folded, text in column.values.items()
+        for name, text in column.values.items()
+        for folded in (name, *_otherwise(name))
         if len(folded) > 1 and not folded.replace(",", "").replace(".", "").isdigit()
     ]
     for folded, text, header in sorted(known, key=lambda each: (-len(each[0]), each[2])):
@@ -190,6 +192,13 @@ def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
                 is_negated = _is_negated(marks, start)
                 marks.mark(start, end)
                 yield Filter(header, "in", text, is_negated)
+
+
+def _otherwise(folded: str) -> Iterator[str]:
+    """A value as questions say it: `未交货` as `没有交货`, `unpaid` as `not paid`."""
+    for beginning in asked_words("beginnings"):
+        if folded.startswith(beginning):
+            yield from (said + folded[len(beginning) :] for said in asked_words(beginning, "beginnings"))
 
 
 def _is_negated(marks: _Marks, start: int) -> bool:
@@ -225,6 +234,13 @@ class _Bound(NamedTuple):
     end: int
     is_plain: bool
     """Whether no word says how values compare with it."""
+    is_bare: bool = False
+    """Whether it is a month without a year."""
+
+    def of(self, column: RelationColumn | None, today: str) -> str:
+        """Its date in a column: a bare month of deadlines is the next of that name, not the last."""
+        is_past = self.is_bare and column is not None and column.of_class == "deadline" and self.date < today[:7]
+        return f"{int(self.date[:4]) + 1}{self.date[4:]}" if is_past else self.date
 
 
 def _months(marks: _Marks, today: str) -> Iterator[tuple[int, int, str]]:
@@ -245,10 +261,11 @@ def _bounds(marks: _Marks, today: str = "") -> list[_Bound]:
     for each in dates(marks.written, marks.language):
         if each.key_type == DATE and each.start not in counted:  # `2000 m²` is no year
             spans[each.start, each.end] = max(str(each.value), spans.get((each.start, each.end), ""), key=len)
-    for start, end, month in _months(marks, today):
-        if all(end <= first or start >= last for first, last in spans):
-            spans[start, end] = month
-    found = [_bound_at(marks, start, end, value, 0.0, None) for (start, end), value in spans.items()]
+    bare = {(start, end): month for start, end, month in _months(marks, today)
+            if all(end <= first or start >= last for first, last in spans)}  # fmt: skip
+    spans |= bare
+    found = [_bound_at(marks, *place, value, 0.0, None)._replace(is_bare=place in bare)
+             for place, value in spans.items()]  # fmt: skip
     for start, end, number, unit in numbers:
         if all(end <= first or start >= last for first, last in spans):
             found.append(_bound_at(marks, start, end, "", number, unit))
@@ -292,14 +309,14 @@ def _has(name: str) -> bool:
 
 
 def _bound(
-    marks: _Marks, relation: Relation, bounds: Sequence[_Bound], named: Sequence[RelationColumn]
+    marks: _Marks, relation: Relation, bounds: Sequence[_Bound], named: Sequence[RelationColumn], today: str
 ) -> tuple[list[Filter], bool]:
     """Filters of the dates and numbers, and whether each found its column."""
     filters: list[Filter] = []
     for bound in bounds:
         if bound.date:
             column = _date_column(relation, named)
-            value: str | float = bound.date
+            value: str | float = bound.of(column, today)
             if column is None and bound.date.isdigit():
                 column, value = _only([each for each in named if each.holds_years]), float(bound.date)
         elif bound.is_plain and marks.text[bound.start : bound.end].isdigit() and bound.unit is None:
@@ -356,6 +373,16 @@ def _mentions(marks: _Marks, relation: Relation) -> list[tuple[int, RelationColu
     return found
 
 
+def _per(marks: _Marks, mentions: Sequence[tuple[int, RelationColumn]]) -> RelationColumn | None:
+    """The column of texts behind `per`, `by`, `各`; None where each of its values stands but once."""
+    for start, column in mentions:
+        found = asking("per", "forms").search(marks.text[:start])
+        if found and column.kind == "text":
+            marks.mark(found.start(), start)
+            return column if column.is_repeated else None
+    return None
+
+
 def _wholes(marks: _Marks, relation: Relation) -> list[tuple[int, int, RelationColumn]]:
     """Where whole names of columns stand: of several in one place the longest and the one of the same form."""
     found: list[tuple[int, int, int, int, RelationColumn]] = []
@@ -391,7 +418,7 @@ def _partial(marks: _Marks, column: RelationColumn) -> Iterator[tuple[int, int]]
     """Words of the name in any form; of a Chinese name the longest part of two characters or more."""
     header = fold(column.header)
     for start, end, token in marks.tokens:
-        if any(_alike(token, own) for own in _terms(column.header)) and not _only_asks(token):
+        if any(alike(token, own) for own in _terms(column.header)) and not _only_asks(token):
             yield start, end
     if not is_cjk(header):
         return
@@ -405,23 +432,6 @@ def _partial(marks: _Marks, column: RelationColumn) -> Iterator[tuple[int, int]]
 
 def _only_asks(token: str) -> bool:
     return not question_terms(token)
-
-
-def _alike(one: str, other: str) -> bool:
-    """Whether two stems are of one word: equal, or apart by an ending that makes a noun of a verb.
-
-    Examples:
-        >>> _alike("teach", "teacher"), _alike("bid", "bidder"), _alike("cart", "carton")
-        (True, True, False)
-
-    """
-    shorter, longer = sorted((one, other), key=len)
-    if shorter == longer:
-        return True
-    if len(shorter) < _LEAST_STEM or not longer.startswith(shorter):
-        return False
-    ending = longer[len(shorter) :]
-    return ending in _ENDINGS or (ending[:1] == shorter[-1] and ending[1:] in _ENDINGS)
 
 
 def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, RelationColumn]]) -> Iterator[Filter]:
@@ -475,7 +485,7 @@ def _counted(marks: _Marks, relation: Relation) -> tuple[RelationColumn | None, 
     if chosen:
         return chosen[0], True
     terms = tokens(noun)
-    is_known = not terms or any(_alike(term, own) for term in terms for own in relation.subjects)
+    is_known = not terms or any(alike(term, own) for term in terms for own in relation.subjects)
     return None, is_known or (is_cjk(noun) and any(text in noun for c in relation.columns for text in c.values))
 
 
@@ -483,7 +493,7 @@ def _names(noun: str, column: RelationColumn) -> bool:
     if is_cjk(noun):
         header = fold(column.header)
         return any(noun[start : start + 2] in header for start in range(len(noun) - 1)) or noun in _bare(header)
-    return any(_alike(token, own) for token in tokens(noun) for own in _terms(column.header))
+    return any(alike(token, own) for token in tokens(noun) for own in _terms(column.header))
 
 
 def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
@@ -495,7 +505,7 @@ def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
     terms = [term for term in question_terms(rest) if term not in light]
     pairs = {each for term in terms if len(term) > 1 and is_cjk(term) for each in term}
     terms = [term for term in terms if term not in pairs]
-    titled = {term for term in terms if any(term == own or _alike(term, own) for own in relation.subjects)}
+    titled = {term for term in terms if any(term == own or alike(term, own) for own in relation.subjects)}
     return frozenset(terms) - titled, len(titled)
 
 

@@ -1,13 +1,14 @@
 """Which kinds of value a sentence states: names, dates, durations, numbers, places, reasons."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from sag_retrieval.ask.question import AnswerKind
 from sag_retrieval.language.asked import asking
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import patterns, word_lists
 from sag_retrieval.language.dates import DATE, dates
-from sag_retrieval.language.words import is_cjk, normal_name
+from sag_retrieval.language.words import fold, is_cjk, normal_name, stem, words
 
 NAME_TYPES = frozenset({"person", "organisation", "organization", "entity", "name", "company", "group"})
 PLACE_TYPES = frozenset({"place", "location", "entity", "name"})
@@ -19,6 +20,9 @@ TextKeys = Sequence[tuple[str, str]]
 
 _CLAUSE_END = patterns("all")["clause_end"]
 _FIGURE = patterns("all")["figure"]
+_CALENDAR = word_lists("en")["CALENDAR"]
+_BESIDE, _BESIDE_CJK = (25, 35), (6, 10)
+"""Characters between a number and what it counts, where that stands behind it, and where before."""
 _UPPER = "A-Z0-9ÀÁÂÄÇÉÈÊËÍÎÏÑÓÔÖØÚÜŠŽ"
 _CAPITALISED = patterns("en")["capitalised_name"]
 
@@ -97,9 +101,32 @@ def holds_another_date(question: str, text: str) -> bool:
 
 def numbers_in(text: str) -> set[str]:
     """The numbers of a text that belong to no date and no name such as `Chaoming-2`."""
-    bare = asking("identifier", "values").sub(" ", _without_dates(text))
-    found = [*_FIGURE.finditer(bare), *asking("number", "values").finditer(bare)]
-    return {match[0].lower().replace(",", "").rstrip(".") for match in found}
+    return {match[0].lower().replace(",", "").rstrip(".") for match in _numbers(text)}
+
+
+def _numbers(text: str) -> list[re.Match[str]]:
+    bare = asking("identifier", "values").sub(lambda found: " " * len(found[0]), _without_dates(text))
+    return [*_FIGURE.finditer(bare), *asking("number", "values").finditer(bare)]
+
+
+def counts(text: str, nouns: frozenset[str]) -> bool:
+    """Whether a number of a text stands beside one of some nouns, as far as an adjective or a verb stands between.
+
+    Examples:
+        >>> counts("两家每年夏天互派员工。", frozenset({"员工"})), counts("工厂有员工约120人。", frozenset({"员工"}))
+        (False, True)
+
+    """
+    folded, numbers = fold(text), _numbers(text)
+    behind, before = _BESIDE_CJK if is_cjk(text) else _BESIDE
+    named = {word for word in words(folded) if word in nouns or stem(word) in nouns}
+    named |= {noun for noun in nouns if is_cjk(noun)}
+    places = ((at, at + len(name)) for name in named for at in range(len(folded)) if folded.startswith(name, at))
+    return any(
+        0 <= start - number.end() <= behind or 0 <= number.start() - end <= before
+        for start, end in places
+        for number in numbers
+    )
 
 
 def names_in(text: str, keys: TextKeys, types: frozenset[str] = NAME_TYPES) -> set[str]:
@@ -109,7 +136,7 @@ def names_in(text: str, keys: TextKeys, types: frozenset[str] = NAME_TYPES) -> s
     found = {name for name in named if len(name) > 1 and _stands_in(name, folded)}
     for match in _CAPITALISED.finditer(text):
         is_at_start = not text[: match.start()].strip(" -*#|\"'“‘(\t\n")
-        if match[0][0].isalpha() and (not is_at_start or " " in match[0]):
+        if match[0][0].isalpha() and (not is_at_start or " " in match[0]) and match[0].lower() not in _CALENDAR:
             found.add(normal_name(match[0]))
     return found
 

@@ -130,7 +130,6 @@ def _pipeline(path: str) -> "PipelineFile":
 
     Raises:
         WrongCall: If the file is no pipeline, or an option is given whose place the file takes.
-
     """
     from sag_retrieval.pipelines import load_pipeline  # noqa: PLC0415
 
@@ -223,7 +222,6 @@ def _check_conversation(method: str) -> None:
 
     Raises:
         WrongCall: If the method is not `tiers`, or an option is given that it does not have.
-
     """
     if method != "tiers":
         raise WrongCall(f"--messages is for --method tiers, not for {method}; add --method tiers")
@@ -261,9 +259,10 @@ sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 @click.option("--mode", type=MODE_NAMES, default="fast", show_default=True)
 @with_budgets
 @with_query("ask")
+@click.option("--explain", is_flag=True, help="Also show the rows and the SQL behind an answer from tables.")
 @_with_pipeline
 @as_json
-def ask(*, query: str, mode: "Mode", given: AskedQuery, pipeline: str | None, is_json: bool) -> None:
+def ask(*, query: str, mode: "Mode", given: AskedQuery, explain: bool, pipeline: str | None, is_json: bool) -> None:
     """Answer QUERY with citations."""
     from sag_retrieval import open_release  # noqa: PLC0415
 
@@ -280,7 +279,7 @@ def ask(*, query: str, mode: "Mode", given: AskedQuery, pipeline: str | None, is
             on_event=lambda event: show_progress(console, event),
             **arguments,
         )
-    print_json(answer.to_dict()) if is_json else show_answer(Terminal(), answer)
+    print_json(answer.to_dict()) if is_json else show_answer(Terminal(), answer, explain=explain)
 
 
 @click.command()
@@ -421,7 +420,6 @@ def _search_tiers(
 
     Raises:
         UsageError: If there is neither.
-
     """
     from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
@@ -473,7 +471,6 @@ def _turns(messages: IO[str]) -> list[Any]:
     Raises:
         QueryError: If the file is not text or not JSON.
         RecordError: If it holds something else.
-
     """
     try:
         read = json.load(messages)

@@ -118,7 +118,6 @@ class AskedQuery:
 
         Raises:
             WrongCall: If a name is unknown or a value out of bounds.
-
         """
         with checked_call():
             own, segments = _divided(parse_settings(self.pairs, self.method), "segments")
@@ -129,7 +128,6 @@ class AskedQuery:
 
         Raises:
             WrongCall: If a name is unknown or a value out of bounds.
-
         """
         with checked_call():
             given, search = _divided(parse_settings([*self.pairs, *self.budgets], "ask"), "search")
@@ -147,7 +145,6 @@ class AskedQuery:
 
         Raises:
             QueryError: If a condition is none.
-
         """
         from sag_retrieval.search.revised import said_by  # noqa: PLC0415  loads what opens a release
 
@@ -208,7 +205,6 @@ def default_options(name: str) -> Any:  # noqa: ANN401  each has its own class
 
     Raises:
         SettingsError: If there is neither a method nor an operation of that name.
-
     """
     if name not in option_names():
         near = get_close_matches(name, option_names(), 1)
@@ -228,7 +224,6 @@ def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN40
 
     Raises:
         SettingsError: If the method has no options, a name is unknown or a value out of bounds.
-
     """
     return _methods()[method].build_options(given) if given else None
 
@@ -238,7 +233,6 @@ def where_of(conditions: Sequence[str]) -> dict[str, Any] | None:
 
     Raises:
         QueryError: If one has no `=` or no field, or a field is given twice.
-
     """
     found: dict[str, Any] = {}
     for condition in conditions:

@@ -103,14 +103,16 @@ def _deciding(verb: "DocumentVerb | Literal['enable']", told: str) -> Callable[.
             )
         named: dict[str, Any] = {"where": where_of(conditions), "sql": sql}
         found = decide_documents(verb, **named, is_dry=True)
-        if found and not is_json:
+        if not found:
+            raise FilterError(f"no document to {verb} is named; nothing was changed; see `sag documents list`")
+        if not is_json:
             _show([asdict(one) for one in found], _SHOWN)
-        if found and (yes or click.confirm(f"{verb.capitalize()} {_counted(found)}?", abort=True)):
+        if yes or click.confirm(f"{verb.capitalize()} {_counted(found)}?", abort=True):
             found = decide_documents(verb, **named)
         if is_json:
             print_json({"decision": verb, "documents": [one.document_id for one in found]})
         else:
-            say(_DONE[verb].format(_counted(found)) if found else "no document is named; nothing was changed")
+            say(_DONE[verb].format(_counted(found)))
 
     return decide
 

@@ -233,9 +233,17 @@ def show_progress(console: Console, event: Any) -> None:  # noqa: ANN401  an eve
         console.print(f"[dim]{escape(str(event))}[/dim]", highlight=False)
 
 
-def show_answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answer
-    """The answer, then its citations."""
+def show_answer(console: Console, found: Any, *, explain: bool = False) -> None:  # noqa: ANN401  an Answer
+    """The answer, then its citations: of one from tables the documents alone, explained also its rows and SQL."""
     console.print(escape(found.text), highlight=False)
+    if found.sql and not explain:
+        cited: dict[str, list[int]] = {}
+        for each in found.citations:
+            cited.setdefault(f"{each.document_id} {each.place}".strip(), []).append(each.marker)
+        for place, markers in cited.items():
+            named = f"[{markers[0]}]" if len(markers) == 1 else f"[{markers[0]}]–[{markers[-1]}]"
+            console.print(f"  [bold]{escape(named)}[/bold] [dim]{escape(place)}[/dim]", highlight=False)
+        return
     for citation in found.citations:
         place = f"{citation.document_id} {citation.place or f'{citation.start}–{citation.end}'}"
         console.print(f"  [bold]\\[{citation.marker}][/bold] [dim]{escape(place)}[/dim]", highlight=False)

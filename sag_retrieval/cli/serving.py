@@ -54,7 +54,7 @@ def serve(  # noqa: PLR0913  one argument an option
         raise WrongCall(f"--host {host} lets others ask; give --keys FILE (`sag serve --new-key NAME` makes an entry)")
     import uvicorn  # noqa: PLC0415  an extra
 
-    from sag_retrieval.serve.guard import LOOPBACK  # noqa: PLC0415
+    from sag_retrieval.serve.access import LOOPBACK  # noqa: PLC0415
     from sag_retrieval.serve.http import build_app  # noqa: PLC0415
 
     keys = read_keys(keys_file) if keys_file else None

@@ -22,7 +22,6 @@ def is_url(given: object) -> bool:
     Example:
         >>> [is_url(home) for home in ("s3://bucket/home", "data", "/srv/s3/home")]
         [True, False, False]
-
     """
     return isinstance(given, str) and "://" in given
 
@@ -33,7 +32,6 @@ def names_bucket(given: str) -> bool:
     Example:
         >>> [names_bucket(source) for source in ("s3://bucket/docs", "asset://made", "docs")]
         [True, False, False]
-
     """
     return given.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
@@ -44,7 +42,6 @@ def names_web(given: str) -> bool:
     Example:
         >>> [names_web(source) for source in ("https://example.org/sitemap.xml", "s3://bucket/docs", "docs")]
         [True, False, False]
-
     """
     return given.startswith(("http://", "https://"))
 
@@ -58,7 +55,6 @@ def checked_url(given: str) -> str:
 
     Raises:
         SettingsError: If it names no bucket, or holds what does not belong into it, such as a password.
-
     """
     parts = urlsplit(given)
     if parts.scheme not in SCHEMES:

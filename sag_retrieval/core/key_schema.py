@@ -116,7 +116,6 @@ class KeyTypes:
 
         Raises:
             ValueError: If two share a name.
-
         """
         self.types = types
         self._by_name: dict[str, KeyType] = {}
@@ -149,7 +148,6 @@ class KeyTypes:
             >>> from sag_retrieval.core.schema_file import default_schema
             >>> default_schema().default.named("公司").name
             'organisation'
-
         """
         return self._by_name.get(fold(written))
 
@@ -165,7 +163,6 @@ class KeyTypes:
             >>> revenue = {"name": "revenue", "kind": "number", "unit": "CNY", "label": {"zh": "营业收入"}}
             >>> read_schema({"types": ["person", revenue]}).default.line("en")
             'revenue (number in CNY)'
-
         """
         is_chinese = language.startswith("zh")
         said = [(each, _in_chinese(each) if is_chinese else _in_english(each, language)) for each in self.types]
@@ -203,7 +200,6 @@ class KeySchema(BaseModel):
         >>> schema = KeySchema(types=(fine,), sources={"contracts": (KeyType(name="signed_on", kind="date"),)})
         >>> [each.name for each in schema.of_source("contracts")], schema.default.named("罚款").name
         (['signed_on'], 'fine')
-
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -100,7 +100,6 @@ def build_options(
         >>> from sag_retrieval.search.options import SearchOptions
         >>> build_options(SearchOptions, {"hops": "2"}, what="sag").hops
         2
-
     """
     owner = f"{kind} {what!r}" if kind else what
     start = cls() if base is None else base
@@ -128,7 +127,6 @@ def check_options(options: object, error: type[SagError] = SettingsError) -> Non
 
     Raises:
         SagError: The given kind, with name, value and bound.
-
     """
     for name, hint in field_types(type(options)).items():  # type: ignore[arg-type]  # a class is hashable
         value = getattr(options, name)
@@ -141,7 +139,6 @@ class CheckedOptions:
 
     Raises:
         SettingsError: When an instance is built, with name, value and bound.
-
     """
 
     __slots__ = ()
@@ -156,7 +153,6 @@ def parse_settings(pairs: Sequence[str], what: str) -> dict[str, str]:
 
     Raises:
         SettingsError: If one has no `=` or no name, or a name is given twice.
-
     """
     found: dict[str, str] = {}
     for pair in pairs:

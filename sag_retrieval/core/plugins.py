@@ -52,7 +52,6 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
         own: Built-in entries; no package can replace one.
         adapt: Makes an entry of a plug-in's name and the object it names; raises TypeError or ValueError if it
             cannot.
-
     """
 
     def __init__(self, group: str, own: Iterable[EntryT], adapt: Callable[[str, object], EntryT]) -> None:
@@ -68,7 +67,6 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
         Raises:
             KeyError: If there is none.
             PluginError: If the package that adds it cannot be used, with its name and the reason.
-
         """
         if name in self.own:
             return self.own[name]
@@ -142,7 +140,6 @@ class Seam(Registry[NamedFunction[FunctionT]], Generic[FunctionT]):
         option: The option that names one.
         takes: What such a function is called with, in words.
         own: Built-in functions by name.
-
     """
 
     def __init__(self, group: str, option: str, takes: str, **own: FunctionT) -> None:
@@ -155,7 +152,6 @@ class Seam(Registry[NamedFunction[FunctionT]], Generic[FunctionT]):
         Raises:
             SettingsError: If there is none of this name.
             PluginError: If the package that adds it cannot be used.
-
         """
         if name not in self:
             raise SettingsError(f"{self._option} {shown(name)} is none of {', '.join(self)}{nearest(name, self)}")

@@ -45,7 +45,6 @@ class Convertible:
 
         Args:
             indent: Spaces per level; None: all on one line.
-
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, default=str)
 
@@ -58,7 +57,6 @@ class Convertible:
             ...     result = release.search("Who made the O-ring?", top_k=2)
             >>> result.to_pandas()["rank"].tolist()
             [1, 2]
-
         """
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame

@@ -21,7 +21,6 @@ def make_id(kind: str, *parts: object) -> str:
     Examples:
         >>> make_id("k", "person", "ada lovelace")
         'kf8e9ebb84d6b60b792c1'
-
     """
     digest = blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=10)
     return kind + digest.hexdigest()
@@ -102,7 +101,7 @@ class Event:
     context_date: str | None = None
     """The date that its place in the document gives it, ISO; it counts where the event's words have none."""
     context_source: str | None = None
-    """Where `context_date` stands: metadata, letter head, heading, stamp (of a chat message), file name."""
+    """Where that stands: metadata, mail header, letter head, heading, stamp (of a chat message), file name."""
 
     @property
     def indexed_text(self) -> str:
@@ -195,7 +194,6 @@ def batched(items: Iterable[ItemT], size: int) -> Iterator[tuple[ItemT, ...]]:
     Examples:
         >>> list(batched("abcde", 2))
         [('a', 'b'), ('c', 'd'), ('e',)]
-
     """
     rest = iter(items)
     while batch := tuple(islice(rest, size)):

@@ -30,7 +30,6 @@ def home_schema(home: Path, named: str = "") -> KeySchema:
 
     Raises:
         SettingsError: If the file that is named is not there, or the schema is wrong.
-
     """
     path = Path(named) if named else home / SCHEMA_FILE
     return load_schema(path) if named or path.is_file() else default_schema()
@@ -46,7 +45,6 @@ def load_schema(path: Path | str) -> KeySchema:
 
     Raises:
         SettingsError: If it cannot be read or is wrong; the message names the line, the value and what is allowed.
-
     """
     place, root = str(path), read_yaml(path, _SCHEMA)
     return _parsed(value_of(place, root, _SCHEMA) if root else None, place, root)
@@ -62,7 +60,6 @@ def read_schema(given: Mapping[str, Any] | KeySchema) -> KeySchema:
 
     Raises:
         SettingsError: If it is wrong; the message names the place, the value and what is allowed.
-
     """
     return given if isinstance(given, KeySchema) else _parsed(given, "schema", None)
 

@@ -45,7 +45,6 @@ def masked(text: str) -> str:
         'sk-test-12345'
         >>> masked("wrong key: sk-test-12345")
         'wrong key: …'
-
     """
     for name, value in os.environ.items():
         if value and _NAMED.search(name):

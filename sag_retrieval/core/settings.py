@@ -137,7 +137,6 @@ def checked(registry: Registry[Provider], name: str) -> str:
 
     Raises:
         SettingsError: If there is no such provider, or the model is missing or not allowed.
-
     """
     first, _, _ = name.partition(":")
     if first in registry and (first not in registry.own or registry.own[first].accepts(name.removeprefix(first))):
@@ -154,7 +153,6 @@ def provider_of(registry: Registry[Provider], name: str) -> tuple[Provider, str]
     Raises:
         SettingsError: If there is no such provider, or the model is missing or not allowed.
         PluginError: If the package that adds it cannot be used.
-
     """
     first, _, model = checked(registry, name).partition(":")
     provider = registry[first]
@@ -285,7 +283,6 @@ def load_settings(**given: object) -> Settings:
 
     Raises:
         SettingsError: If a value is out of bounds, with its name, value and bound, or a name is unknown.
-
     """
     for name in given:
         if name not in Settings.model_fields:
@@ -308,7 +305,6 @@ def read_env_file() -> Mapping[str, str]:
     Raises:
         SettingsError: If the file cannot be read, or a value refers to another variable: a file must not copy values
             of the environment into a name or an address that is sent elsewhere.
-
     """
     file = Path(ENV_FILE)
     if file.is_file() and file.stat().st_size > _LARGEST_ENV:

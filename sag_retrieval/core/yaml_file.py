@@ -32,7 +32,6 @@ def read_yaml(path: Path | str, kind: YamlKind) -> yaml.Node | None:
     Raises:
         SettingsError: If it cannot be read, is longer than allowed, nested too deeply, no YAML, or has an alias, by
             which a short file holds a huge value.
-
     """
     try:
         with Path(path).open("rb") as file:
@@ -57,7 +56,6 @@ def pairs(path: Path | str, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.
 
     Raises:
         SettingsError: If a name is no text or is given twice.
-
     """
     seen: set[str] = set()
     for key, value in node.value:
@@ -74,7 +72,6 @@ def value_of(path: Path | str, node: yaml.Node, kind: YamlKind) -> Any:  # noqa:
 
     Raises:
         SettingsError: If a name is given twice, or a scalar cannot be read.
-
     """
     if isinstance(node, yaml.MappingNode):
         return {name: value_of(path, inner, kind) for name, inner in pairs(path, node)}

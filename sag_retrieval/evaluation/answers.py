@@ -137,7 +137,6 @@ def evaluators(names: Iterable[str] = RECORD_SCORES) -> list[Evaluator]:
 
     Raises:
         ValueError: If a name is unknown; the message lists those there are.
-
     """
     chosen = list(names)
     unknown = [name for name in chosen if name not in RECORD_SCORES]
@@ -196,7 +195,6 @@ def evaluate_answers(
 
     Raises:
         QueryError: If there is no question.
-
     """
     outcomes = tuple(_outcome(question, ask(*_asked(question)), ks) for question in questions)
     if not outcomes:

@@ -27,13 +27,11 @@ _ANSWER_IS = patterns("en")["answer_is"]
 def normalise(text: str) -> str:
     """Text for comparing answers: no case, punctuation, articles or spare spaces.
 
-    Source:
-        docs/algorithm.md §evaluation.1
+    Source: docs/algorithm.md §evaluation.1.
 
     Examples:
         >>> normalise("The  Eiffel Tower, it’s in Paris。")
         'eiffel tower its in paris'
-
     """
     spaced = "".join(" " if _is_foreign_mark(c) else c for c in text.translate(_APOSTROPHES))
     folded = normal_form("NFKC", spaced).lower().translate(_ASCII_MARKS)
@@ -73,9 +71,7 @@ def recall(generated: str, reference: str, words: Tokens = answer_words) -> floa
 def rouge_l(generated: str, reference: str) -> float:
     """F1 of the longest common subsequence of words; 0 if either text has none.
 
-    Source:
-        docs/algorithm.md §evaluation.2
-
+    Source: docs/algorithm.md §evaluation.2.
     """
     left, right = (_LETTERS_OR_DIGITS.findall(" ".join(plain_words(t))) for t in (generated, reference))
     if not left or not right:
@@ -88,7 +84,6 @@ def accuracy(generated: str, reference: str, match: Match = "contains") -> float
 
     Raises:
         ValueError: If `match` is none of the three.
-
     """
     if match == "overlap":
         return float(context_recall(generated, reference) >= OVERLAP_THRESHOLD)
@@ -160,7 +155,6 @@ def recall_at(documents: Iterable[str], gold: Iterable[str], k: int) -> float:
 
     Raises:
         ValueError: If there is no gold document: the share is undefined then.
-
     """
     wanted = set(gold)
     if not wanted:
@@ -187,9 +181,7 @@ def evidence_coverage(texts: Sequence[str], evidence: Sequence[str | Sequence[st
     White space, case and marks are ignored; a sentence counts when all of it is inside, the cells of a table row when
     every cell is. No evidence gives 0.
 
-    Source:
-        docs/algorithm.md §evaluation.4
-
+    Source: docs/algorithm.md §evaluation.4.
     """
     pieces = [(piece,) if isinstance(piece, str) else piece for piece in evidence]
     wanted = [piece for piece in pieces if any(map(_bare, piece))]
@@ -209,7 +201,6 @@ def find_quote(text: str, quote: str) -> tuple[int, int] | None:
     Examples:
         >>> find_quote("It is Monday. Bread costs 3 euros.", "bread  costs 3 Euros")
         (14, 33)
-
     """
     kept = [(place, letter) for place, character in enumerate(text) for letter in _bare(character)]
     wanted = _bare(quote)

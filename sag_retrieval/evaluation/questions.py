@@ -88,7 +88,6 @@ def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = No
     Raises:
         SourceError: If the file cannot be read or holds no question; without `on_fault` also if it repeats an id or
             has a line that is no question. The message names each such line and its fault.
-
     """
     try:
         with Path(path).open("rb") as file:
@@ -159,7 +158,6 @@ def locate_evidence(questions: Iterable[Question], text_of: Callable[[str], str 
 
     Raises:
         QueryError: If a quote or a place is not in its document; the message names question and document.
-
     """
     return [
         question.model_copy(update={"evidence": tuple(_placed(question, each, text_of) for each in question.evidence)})

@@ -31,9 +31,7 @@ class Interval:
 def bootstrap(values: Sequence[float], *, samples: int = SAMPLES, seed: int = SEED) -> Interval:
     """The mean of some values and its 95 % interval; without values all zero.
 
-    Source:
-        docs/algorithm.md §evaluation.5
-
+    Source: docs/algorithm.md §evaluation.5.
     """
     if not len(values):
         return Interval(0.0, 0.0, 0.0)
@@ -48,7 +46,6 @@ def paired_difference(left: Mapping[str, float], right: Mapping[str, float]) -> 
 
     Raises:
         QueryError: If the two were not measured on the same questions.
-
     """
     if left.keys() != right.keys():
         odd = sorted(left.keys() ^ right.keys())
@@ -216,7 +213,6 @@ def evaluate(
 
     Raises:
         QueryError: If there is no question, or a k is below 1.
-
     """
     wanted = checked_cuts(ks)
     outcomes = tuple(_outcomes(search, questions, wanted, clock))
@@ -232,7 +228,6 @@ def checked_cuts(ks: Sequence[int]) -> tuple[int, ...]:
 
     Raises:
         QueryError: If there is none, or one is below 1.
-
     """
     cuts = tuple(sorted(set(ks)))
     if not cuts or cuts[0] < 1:
@@ -331,7 +326,6 @@ def named_retriever(place: str) -> SearchFunction:
 
     Raises:
         SettingsError: If there is no such function.
-
     """
     try:
         ask = resolve_name(place)

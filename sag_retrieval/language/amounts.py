@@ -102,7 +102,6 @@ def read_amount(text: str, language: str = "en") -> WrittenAmount | None:
         (WrittenAmount(low=-3200000.0, high=-3200000.0, unit='EUR', is_scaled=True), (350000000.0, 350000000.0))
         >>> read_amount("10-12 MW").numbers, read_amount("1,5 Mio").numbers, read_amount("last summer")
         ((10.0, 12.0), (1500000.0,), None)
-
     """
     if len(text) > LONGEST:
         return None
@@ -237,7 +236,6 @@ def in_unit(amount: WrittenAmount, unit: str) -> WrittenAmount | None:
         >>> in_unit(read_amount("3.5 billion yuan"), "亿元").low, in_unit(read_amount("5 miles"), "km").low
         (35.0, 8.04672)
         >>> in_unit(read_amount("12 %"), "CNY")
-
     """
     wanted = read_amount(f"1 {unit}") or WrittenAmount(1.0, 1.0, unit)
     name = wanted.unit or unit
@@ -266,7 +264,6 @@ def read_number(written: str, language: str) -> Decimal | None:
     Examples:
         >>> [str(read_number(*each)) for each in (("1.500", "en"), ("1.500", "de"), ("1,5", "en"), ("三百五十", "zh"))]
         ['1.500', '1500.0', '1.5', '350']
-
     """
     if len(written) > _LONGEST_NUMBER:
         return None

@@ -25,7 +25,6 @@ def asking(name: str, table: str = "patterns") -> re.Pattern[str]:
     Examples:
         >>> [bool(asking("name", "kinds").search(text)) for text in ("Who made it?", "谁造的？", "When?")]
         [True, True, False]
-
     """
     found = [
         _PART.sub(lambda part: own["parts"][part[1]], own[table][name])  # noqa: B023  used at once

@@ -33,7 +33,6 @@ def without_cases(name: str) -> str:
         {'иванов'}
         >>> without_cases("мария горькая") == without_cases("марией горькой"), without_cases("ann lee")
         (True, 'ann lee')
-
     """
     return _WORD.sub(lambda word: _cut(word[0]), name)
 

@@ -49,7 +49,6 @@ def by_importance(texts: Sequence[str], method: CentralMethod) -> list[int]:
 
     Raises:
         ImportError: If sumy is not installed.
-
     """
     if not texts:
         return []

@@ -28,7 +28,6 @@ def word_lists(language: str) -> Mapping[str, frozenset[str]]:
     Examples:
         >>> "hamlet" in word_lists("en")["PLACES"], sorted(word_lists("ru")["LEGAL_FORMS"])[:2]
         (False, ['АО', 'ГУП'])
-
     """
     return {
         found[1]: frozenset(word.replace("_", " ") for word in found[2].split())
@@ -52,7 +51,6 @@ def patterns(language: str) -> Mapping[str, re.Pattern[str]]:
     Examples:
         >>> bool(patterns("zh")["foreign_person"].match("卡尔·马克思"))
         True
-
     """
     return _Compiled(language)
 
@@ -80,7 +78,6 @@ def units_of_all(name: str) -> Mapping[str, Any]:
     Examples:
         >>> units_of_all("currencies")["欧元"], units_of_all("scales")["миллион"], units_of_all("units")["kilometre"]
         ('EUR', 1000000.0, 'km')
-
     """
     return {form: meant for each in languages() for form, meant in units_of(each, name).items()}
 

@@ -73,7 +73,6 @@ def dates(text: str, language: str = "en") -> Iterator[Mention]:
     Args:
         text: A text; numbers without a year depend on what stands before them.
         language: ISO 639-1 code of its language.
-
     """
     last_year, last_end = 0, -_NEAR
     for found in _in_order(text, language):
@@ -91,7 +90,6 @@ def bare_month(text: str, language: str, today: str) -> str | None:
     Examples:
         >>> bare_month("May", "en", "2025-03-31"), bare_month("5月", "zh", "2025-06-01")
         ('2024-05', '2025-05')
-
     """
     for year in (int(today[:4]), int(today[:4]) - 1):
         written = f"{year}年{text}" if text.endswith("月") else f"{text} {year}"
@@ -111,7 +109,6 @@ def with_year(mention: Mention, context: str) -> Iterator[Mention]:
     Examples:
         >>> [each.value for each in with_year(Mention(0, 11, DAY, "12-28"), "2026-01-05")]
         ['2025-12-28', '2025-12', '2025']
-
     """
     if mention.key_type != DAY:
         yield mention

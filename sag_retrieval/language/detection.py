@@ -73,7 +73,6 @@ def detect_language(text: str) -> str:
     Example:
         >>> [detect_language(text) for text in ("ok", "Das Gerät wurde am Montag geprüft.", "海澜 Ltd 成立于2014年")]
         ['en', 'de', 'zh']
-
     """
     start = text[:_READ]
     others = "".join(_NOT_LATIN.findall(start))

@@ -73,7 +73,6 @@ def is_counted_part(line: str) -> bool:
     Examples:
         >>> [is_counted_part(line) for line in ("Canto IV", "LETTER TWO", "Henry the Fourth")]
         [True, True, False]
-
     """
     return _COUNTED_PART.fullmatch(line) is not None
 
@@ -103,7 +102,6 @@ def bare_heading(line: str) -> str:
     Examples:
         >>> bare_heading("## **Results** ##")
         'Results'
-
     """
     words = line.strip().lstrip("#").strip()
     head, _, hashes = words.rpartition(" ")

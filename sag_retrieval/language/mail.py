@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sag_retrieval.language.data import pattern_of_all, patterns, source_of_all
+from sag_retrieval.language.layout import Span, physical_lines
 from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import is_cjk
 
@@ -25,6 +26,7 @@ _FROM, _FIELD, _DATE = (
 _NUMBER_OR_ADDRESS = re.compile(r"[\d@]")
 _WRAPPED = 3
 """Lines over which mail programs wrap `On …, Ann <ann@example.org> wrote:`."""
+_ADDRESS = "@"
 _HEAD = 5
 """Lines within which the head of a quoted mail names its subject or when it was sent."""
 _SIGNATURE_LINES, _SIGNATURE_WIDTH = 8, 60
@@ -51,7 +53,6 @@ def new_words(body: str) -> list[Said]:
     Example:
         >>> new_words("It is 5 bar.\n\nOn 3 May 2024, Ann <a@b.org> wrote:\n> It is 3 bar.\n\nBest,\nBo")
         [Said(sender='', date='', text='It is 5 bar.')]
-
     """
     lines = [line.strip() for line in body.split("\n")]
     found: list[tuple[str, str, list[str]]] = [("", "", [])]
@@ -82,11 +83,32 @@ def senders(text: str) -> list[str]:
     Example:
         >>> senders("# Seals\n\nFrom: Ada Lin <ada@example.org>\nDate: 2025-06-17\n\nAda Lin: They leak.")
         ['Ada Lin <ada@example.org>']
-
     """
     lines = text.split("\n", _HEAD)[:_HEAD]
     first = [found["value"] for line in lines if (found := _FROM.match(line))]
     return first + [found[0] for found in _SAYS.finditer(text)] if first else []
+
+
+def mail_heads(text: str) -> list[Span]:
+    r"""The lines in which mails name who sent them, to whom and when: they are no statements. Linear in the lines.
+
+    A form with `From: Kiel` and `Date: 3 May` is none: a head names a subject, when it was sent, or an address.
+
+    Example:
+        >>> mail_heads("# Seals\n\nFrom: Ada <ada@example.org>\nDate: 2025-06-17\n\nAda: They leak.")
+        [Span(start=9, end=53)]
+    """
+    found, first = list[Span](), -1
+    spans = [*physical_lines(text), Span(0, 0)]
+    for row, span in enumerate(spans):
+        if span.start < span.end and _HEADER.match(text, *span):
+            first = row if first < 0 else first
+        elif first >= 0:
+            head = [text[slice(*each)] for each in spans[first:row]]
+            is_head = any(map(_FROM.match, head)) and any(_FIELD.match(line) or _ADDRESS in line for line in head)
+            found += [Span(spans[first].start, spans[row - 1].end)] if is_head else []
+            first = -1
+    return found
 
 
 def _is_head(lines: Sequence[str], at: int) -> bool:

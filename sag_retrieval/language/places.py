@@ -36,7 +36,6 @@ def numbered_places(text: str) -> list[tuple[int, str]]:
     Example:
         >>> [name for _, name in numbered_places("# Exodus\n\n3:13 And.\n\n3:14 I am.\n\n3:15 Say.\n")]
         ['Exodus 3:13', 'Exodus 3:14', 'Exodus 3:15']
-
     """
     found: list[tuple[int, str]] = []
     title = part = ""
@@ -95,7 +94,6 @@ def place_name(places: Locations, start: int, end: int) -> str:
         >>> places = ((0, "p. 1"), (900, "p. 2"))
         >>> place_name(places, 10, 40), place_name(places, 880, 950), place_name((), 0, 9)
         ('p. 1', 'pp. 1–2', '')
-
     """
     first = max((number for number, (at, _) in enumerate(places) if at <= start), default=0)
     names = [name for number, (at, name) in enumerate(places) if number >= first and at < max(end, start + 1) and name]

@@ -46,14 +46,12 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     A sentence ends at its mark with closing quotes, and where a heading, list item, table row or paragraph ends. Marks
     in abbreviations, numbers, initials, book titles and short brackets do not end one. Linear in the text.
 
-    Source:
-        docs/algorithm.md §text.1.
+    Source: docs/algorithm.md §text.1.
 
     Examples:
         >>> text = "Dr. Li paid 3.5 million. “走吧。”他说。"
         >>> [text[a:b] for a, b in sentence_spans(text)]
         ['Dr. Li paid 3.5 million.', '“走吧。”', '他说。']
-
     """
     return spans_of(text, logical_lines(text))
 

@@ -32,7 +32,6 @@ def revising(name: str) -> re.Pattern[str]:
     Examples:
         >>> [bool(revising("corrects").search(text)) for text in ("The slide was wrong.", "以此为准。", "It is fine.")]
         [True, True, False]
-
     """
     found = [own["patterns"][name] for own in language_tables("revising.toml") if name in own["patterns"]]
     return re.compile("|".join(each if isinstance(each, str) else "|".join(each) for each in found), re.IGNORECASE)
@@ -59,7 +58,6 @@ def is_weak(text: str, *titles: str, is_past: bool = False) -> bool:
     Examples:
         >>> is_weak("I heard that it costs 5."), is_weak("It costs 5."), is_weak("It costs 5.", "First draft")
         (True, False, True)
-
     """
     if patterns("all")["quoted_line"].match(text) or revising("hedged").search(text):
         return True
@@ -80,7 +78,6 @@ def span_words() -> str:
     Examples:
         >>> [bool(re.search(span_words(), text)) for text in ("open until May", "自五月起", "It is open.")]
         [True, True, False]
-
     """
     ends = ("begins_before", "ends_before", "begins_behind", "ends_behind", "is_open")
     return "|".join(_AROUND_WORDS.sub("", revising(name).pattern) for name in ends)
@@ -99,7 +96,6 @@ def span_of(text: str, language: str = "en", said: str = "") -> Validity:
         Validity(holds_from='2025-09-01', holds_to='')
         >>> span_of("自2025年9月1日起施行。"), span_of("Applications by 15 October 2025.").holds_to
         (Validity(holds_from='2025-09-01', holds_to=''), '2025-10-15')
-
     """
     if not re.search(span_words(), text, re.IGNORECASE):
         return Validity()
@@ -133,7 +129,6 @@ def first_day(value: str) -> str:
     Examples:
         >>> first_day("2025-02"), last_day("2024-02")
         ('2025-02-01', '2024-02-29')
-
     """
     return value + "-01-01"[len(value) - len("2025") :] if len(value) < len("2025-02-01") else value[:10]
 

@@ -31,7 +31,6 @@ def unit_name(written: str) -> str:
     Examples:
         >>> [unit_name(unit) for unit in ("公里", "Miles", "元", "chf", "sailors")]
         ['km', 'mile', 'CNY', 'CHF', 'sailors']
-
     """
     bare = written.strip()
     lowered = bare.lower()
@@ -60,7 +59,6 @@ def converted(number: float, unit: str, wanted: str) -> float | None:
     Examples:
         >>> converted(3, "mile", "km"), converted(1, "GWh", "MWh"), converted(1, "EUR", "USD"), converted(1, "kg", "km")
         (4.828032, 1000.0, None, None)
-
     """
     if unit == wanted:
         return number

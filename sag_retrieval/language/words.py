@@ -97,7 +97,6 @@ def without_controls(text: str) -> str:
     Examples:
         >>> without_controls("pay\u202ecod.exe \x1b[2Jnow")
         'paycod.exe [2Jnow'
-
     """
     return _UNWANTED.sub("", text)
 
@@ -108,7 +107,6 @@ def json_without_controls(text: str) -> str:
     Examples:
         >>> json_without_controls('{"a": "\\u001b]0;x"}')
         '{"a": "]0;x"}'
-
     """
     return without_controls(_ESCAPED.sub(lambda found: found[1] or "", text))
 
@@ -129,7 +127,6 @@ def ascii_where_hidden(text: str) -> str:
     Examples:
         >>> ascii_where_hidden('"\u202e雨"')
         '"\\u202e雨"'
-
     """
     return _SURROGATES.sub(_escape, _HIDDEN.sub(_escape, text))
 
@@ -184,7 +181,6 @@ def fold(text: str) -> str:
     Examples:
         >>> fold("ＡＢＣ  Straße"), fold("Łódź, Œuvre")
         ('abc strasse', 'lodz, oeuvre')
-
     """
     folded = normal_form("NFKC", text).casefold()
     if _ACCENTED.search(folded):
@@ -205,7 +201,6 @@ def normal_name(name: str) -> str:
     Examples:
         >>> normal_name("Ｐéter  O'Neil-Smith"), normal_name("苹果 公司（中国）")
         ('peter oneil smith', '苹果公司中国')
-
     """
     folded = fold(name).replace("'", "").replace("’", "")
     bare = _GAP.sub(" ", _NOT_IN_NAMES.sub(" ", folded)).strip() or folded
@@ -235,7 +230,6 @@ def tokens(text: str, latin: str = ENGLISH) -> list[str]:
         ['compani', '苹', '果', '公', '司', '苹果', '果公', '公司']
         >>> tokens("Schleusen der Häfen", "german")
         ['schleus', 'der', 'haf']
-
     """
     found: list[str] = []
     for run in _WORD_OR_RUN.findall(fold(text).replace("’", "'")):

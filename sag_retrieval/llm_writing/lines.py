@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, Literal
 
 import numpy as np
@@ -83,7 +84,6 @@ def figures(text: str) -> list[str]:
     Examples:
         >>> figures("1,200.50 euros on 2022-05-03")
         ['1200.5', '2022', '5', '3']
-
     """
     found = (_LAST_PART.sub("", figure).replace(",", ".") for figure in _FIGURE.findall(fold(text)))
     return [_shortest(figure) for figure in found]
@@ -122,9 +122,7 @@ def check(
         shown: The events that the model was shown, by number.
         names: Names that occur in the theme, as `normal_name` has them.
 
-    Source:
-        docs/algorithm.md §reports.12.
-
+    Source: docs/algorithm.md §reports.12.
     """
     cited = [number for number in dict.fromkeys(numbers) if number in shown]
     if not cited:
@@ -217,15 +215,18 @@ def packed(lines: Sequence[PromptLine], most: int) -> list[list[PromptLine]]:
     return parts
 
 
-def event_lines(events: EventTable, rows: Sequence[int]) -> list[PromptLine]:
-    """Events as lines: date, document and text."""
-    return [PromptLine(_shown(events, row), (row,)) for row in rows]
+def event_lines(
+    events: EventTable, rows: Sequence[int], later: Mapping[str, str] = MappingProxyType({})
+) -> list[PromptLine]:
+    """Events as lines: date, document and text; what was said `later` in place of some, by their ids."""
+    return [PromptLine(_shown(events, row, later), (row,)) for row in rows]
 
 
-def _shown(events: EventTable, row: int) -> dict[str, object]:
+def _shown(events: EventTable, row: int, later: Mapping[str, str]) -> dict[str, object]:
     text = events.contents[row]
     title = events.documents.titles[int(events.document[row])]
     told = {"date": events.dates[row], "document": title, "text": text if len(text) <= _LONGEST else text[:_LONGEST]}
+    told["said later instead"] = later.get(events.event_ids[row])
     return {name: value for name, value in told.items() if value}
 
 
@@ -394,9 +395,7 @@ def similarities(events: EventTable, query: Vectors) -> Floats:
 def nearest_themes(themes: Themes, query: Vectors, most: int) -> list[NearTheme]:
     """The themes of at least three events nearest to a question; of equals the larger, then by id.
 
-    Source:
-        docs/algorithm.md §answers.9.
-
+    Source: docs/algorithm.md §answers.9.
     """
     near = similarities(themes.events, query)
     found = []

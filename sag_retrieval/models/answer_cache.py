@@ -98,9 +98,7 @@ class AnswerCache:
     processes can read and write, and a million answers need no index in memory. The file must be on a local disk,
     because locks of network folders are not reliable.
 
-    Source:
-        docs/algorithm.md §extraction.25.
-
+    Source: docs/algorithm.md §extraction.25.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,7 +106,6 @@ class AnswerCache:
 
         Raises:
             CacheError: If it is not a file of answers or cannot be written.
-
         """
         self._path = path
         self._lock = threading.Lock()
@@ -147,7 +144,6 @@ class AnswerCache:
 
         Raises:
             CacheError: If the file or the answer is damaged.
-
         """
         with self._lock, self._reading(), closing(self._connection.execute(_FIND, (call_id,))) as rows:
             row = rows.fetchone()
@@ -160,7 +156,6 @@ class AnswerCache:
 
         Raises:
             CacheError: If the file cannot be written.
-
         """
         statement = _REPLACE if is_newer else _KEEP
         with self._lock:

@@ -73,7 +73,6 @@ def _answers(found: dict[int, Reply[AnswerT] | ModelError] | ModelError) -> dict
 
     Raises:
         ModelError: What ended the work on the group.
-
     """
     if isinstance(found, ModelError):
         raise found
@@ -124,7 +123,6 @@ def answers_of_parts(sizes: Iterable[int], answers: Sequence[NumberedT]) -> Iter
     Args:
         sizes: Count of events of each part.
         answers: What was answered about all of them.
-
     """
     first = 1
     for size in sizes:
@@ -141,9 +139,7 @@ def batch_parts(
     Yields groups of requests, each request with its position. A request joins the first open group that it fits in, so
     that a long one does not end a group which shorter ones can still fill.
 
-    Source:
-        docs/algorithm.md §extraction.25.
-
+    Source: docs/algorithm.md §extraction.25.
     """
     held: dict[tuple[str, str], list[_OpenGroup]] = {}
     for place, request in enumerate(requests):
@@ -186,9 +182,7 @@ class CachedChat:
     Equal requests that are running at the same time are asked once. Each call runs in its own thread, so that an answer
     is on disk as soon as it arrives, even while earlier answers are still pending.
 
-    Source:
-        docs/algorithm.md §extraction.25.
-
+    Source: docs/algorithm.md §extraction.25.
     """
 
     def __init__(
@@ -408,7 +402,6 @@ def open_cached_chat(
         SettingsError: If the name is unknown.
         PluginError: If the package that adds it cannot be used.
         CacheError: If the file of answers cannot be used.
-
     """
     chat = open_chat(settings, options)
     if chat is None:

@@ -95,7 +95,6 @@ def in_order(
     Raises:
         ModelUnavailable: If the server cannot be reached.
         BudgetExceeded: If the budget is used up.
-
     """
     waiting: deque[Future[ResultT]] = deque()
     try:
@@ -211,7 +210,6 @@ class Silence:
 
         Raises:
             TimeoutError: If nothing was heard for too long.
-
         """
         clock = asyncio.get_running_loop().time
         sent = clock()
@@ -254,7 +252,6 @@ class Caller:
             Refused: If the server refuses the request itself.
             ModelUnavailable: If the server cannot be reached, or accepts no request.
             ModelError: If every attempt failed while the server was up.
-
         """
         fault = CallFault(FaultKind.BROKEN, "not tried")
         for attempt in range(1, self._options.tries + 1):

@@ -40,7 +40,6 @@ def check_server(server: ModelServer, model: str, embedding: str = "", text_toke
         model: Of the chat.
         embedding: Of the embeddings; empty: none is asked.
         text_tokens: Of the documents; 0: no hours are given.
-
     """
     headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}
     ends = time.monotonic() + SECONDS

@@ -65,7 +65,6 @@ def split_name(name: str) -> tuple[str, Adjustments]:
 
     Raises:
         SettingsError: If an adjustment is unknown, or a number is none.
-
     """
     model, _, rest = name.partition("?")
     known = [field.name for field in fields(Adjustments)]
@@ -118,7 +117,6 @@ def embedder_name(settings: Settings) -> str:
 
     Raises:
         SettingsError: If an adjustment in the name is wrong.
-
     """
     name = settings.embedding_model
     if name == HASHING:
@@ -171,7 +169,6 @@ class AdjustedEmbedder:
 
         Raises:
             SettingsError: If the model has fewer than were asked for.
-
         """
         wanted, found = self.adjusted.dimension, self.embedder.dimension
         if wanted is not None and wanted > found:

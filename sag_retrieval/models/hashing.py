@@ -55,7 +55,6 @@ class HashingFit:
 
         Raises:
             ModelError: If there is none, or its size is wrong.
-
         """
         path = folder / _FILE
         if not path.is_file():
@@ -121,9 +120,7 @@ class HashingEmbedder:
     A row is `l2(Σ_f (1 + ln tf) · idf · weight · sign · e_column)` over the features f of the text: stems and
     Chinese characters weigh 1, character 3- to 5-grams of stems and pairs of Chinese characters .35.
 
-    Source:
-        docs/algorithm.md §search.1.
-
+    Source: docs/algorithm.md §search.1.
     """
 
     fitted: HashingFit = HashingFit(np.zeros(BUCKETS, np.uint32), 0)

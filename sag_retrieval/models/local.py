@@ -35,7 +35,6 @@ class LocalEmbedder:
 
         Raises:
             SettingsError: If the package is not installed or the model cannot be loaded.
-
         """
         self._name, self._batch = model, batch
         with _loading("sentence-transformers", "local", model):
@@ -73,7 +72,6 @@ class StaticEmbedder:
 
         Raises:
             SettingsError: If the package is not installed or the model cannot be loaded.
-
         """
         self._name, self._batch, self._tokens = model, batch, tokens
         with _loading("model2vec", "model2vec", model):
@@ -115,7 +113,6 @@ class OnnxEmbedder:
 
         Raises:
             SettingsError: If the package is not installed or the model cannot be loaded.
-
         """
         self._name, self._batch = model, batch
         with _loading("fastembed", "fastembed", model):
@@ -161,7 +158,6 @@ def open_cross_encoder(name: str) -> Relevance:
 
     Raises:
         SettingsError: If the package is not installed or the model cannot be loaded.
-
     """
     way, _, model = name.partition(":")
     if way != "fastembed":

@@ -70,7 +70,6 @@ def model_server() -> ModelServer:
 
     Raises:
         SettingsError: If their origins differ, or the address is not valid.
-
     """
     found = find_server()
     if found.fault:
@@ -148,7 +147,6 @@ def open_chat(settings: Settings, options: ChatOptions | None = None) -> ChatMod
     Raises:
         SettingsError: If the name is unknown.
         PluginError: If the package that adds it cannot be used.
-
     """
     chat: ChatModel | None = _open(*provider_of(CHAT_MODELS, settings.chat_model), options)
     return chat
@@ -161,7 +159,6 @@ def open_embedder(name: str, folder: Path) -> Embedder:
         SettingsError: If the name is unknown or the model cannot be loaded.
         PluginError: If the package that adds it cannot be used.
         ModelError: If the folder has no counts for `hashing`.
-
     """
     if name == HASHING:
         from sag_retrieval.models.hashing import HashingEmbedder, HashingFit  # noqa: PLC0415  only needed to embed
@@ -177,7 +174,6 @@ def open_dense(name: str, options: ChatOptions | None = None) -> Embedder:
         SettingsError: If the name is unknown, the model cannot be loaded, an adjustment is wrong, or it is `hashing`,
             which needs its counts: see `open_embedder`.
         PluginError: If the package that adds it cannot be used.
-
     """
     from sag_retrieval.models.embedder_names import AdjustedEmbedder, split_name  # noqa: PLC0415  only needed to embed
 

@@ -77,7 +77,6 @@ async def receive(opened: Any, heard: Callable[[], None]) -> Received:  # noqa: 
 
     Raises:
         BrokenOff: If the connection breaks, or the answer ends before the server says that it is whole.
-
     """
     found, rest, unchecked, is_whole = Received(), list[bytes](), 0, False
     try:
@@ -135,7 +134,6 @@ def repeated_passage(text: str) -> str:
         'dance and '
         >>> repeated_passage("".join(f"{n} bees, " for n in range(1_000)))
         ''
-
     """
     ends_at = len(text) - _SUFFIX
     before = text.rfind(text[ends_at:], 0, len(text) - 1) if ends_at > 0 else -1
@@ -192,9 +190,7 @@ class OpenAIChat:
     After an answer of the wrong shape the model is asked once more, with the error named. Answers are received while
     they are written, so that a slow one is not taken for a lost one, and one that repeats itself is stopped.
 
-    Source:
-        docs/algorithm.md §extraction.21 to §extraction.23.
-
+    Source: docs/algorithm.md §extraction.21 to §extraction.23.
     """
 
     def __init__(
@@ -364,7 +360,6 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
     Raises:
         ModelError: If no key is set; local servers accept any.
         SettingsError: If address and key of the settings do not belong together.
-
     """
     import openai  # noqa: PLC0415  slow to load, and only needed by those who call
 

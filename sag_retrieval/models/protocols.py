@@ -126,7 +126,6 @@ class ChatModel(Protocol):
 
         Raises:
             ModelError: If there is no usable answer after all repairs and retries.
-
         """
         ...
 
@@ -136,7 +135,6 @@ class ChatModel(Protocol):
         Raises:
             ModelUnavailable: If the server cannot be reached; answers received before were yielded.
             BudgetExceeded: If the budget is used up.
-
         """
         ...
 
@@ -159,7 +157,6 @@ class Embedder(Protocol):
 
         Raises:
             ModelError: If a vector has a wrong dimension, is not finite, or is missing.
-
         """
         ...
 
@@ -204,7 +201,6 @@ class Prices:
         Examples:
             >>> Prices.parse("0.25/2")
             Prices(input=0.25, output=2.0)
-
         """
         try:
             given, received = map(float, text.split("/"))
@@ -236,7 +232,6 @@ def estimate_tokens(text: str) -> int:
     Examples:
         >>> estimate_tokens("Four words of English"), estimate_tokens("一共八个汉字而已"), estimate_tokens("")
         (6, 6, 0)
-
     """
     wide = len(_WIDE.findall(text))
     return -int(-(WIDE_TOKENS * wide + OTHER_TOKENS * (len(text) - wide)) // 1)
@@ -247,7 +242,6 @@ def unit_rows(rows: Floats32) -> Floats32:
 
     Raises:
         AnswerError: If a number is not finite.
-
     """
     if not np.isfinite(rows).all():
         raise AnswerError("a vector holds a number that is not finite; embed the texts again or change the model")
@@ -263,7 +257,6 @@ def embed_filled(
     Examples:
         >>> embed_filled(["a", ""], 2, lambda texts: np.full((len(texts), 2), [0, 5], np.float32)).tolist()
         [[0.0, 1.0], [0.0, 0.0]]
-
     """
     rows = np.zeros((len(texts), dimension), np.float32)
     filled = [place for place, text in enumerate(texts) if text.strip()]

@@ -25,9 +25,7 @@ ReasoningEffort = Literal["default", "none", "minimal", "low", "medium", "high"]
 class ChatOptions(CheckedOptions):
     """Options of model calls. None: no limit.
 
-    Source:
-        docs/algorithm.md §extraction.23.
-
+    Source: docs/algorithm.md §extraction.23.
     """
 
     concurrency: Annotated[int, Bounds(1)] = 16
@@ -110,7 +108,6 @@ class CircuitBreaker:
 
         Raises:
             ModelUnavailable: If the server is down and it is too early to try it again.
-
         """
         now = self.clock()
         if self._failures < self.options.failures_until_down:
@@ -242,7 +239,6 @@ class Budget:
 
         Raises:
             BudgetExceeded: If a limit would be exceeded.
-
         """
         after = self.spent + self._booked + expected
         options = self.options

@@ -100,7 +100,6 @@ class ReplayChat:
 
         Raises:
             SourceError: If the file is not a recording.
-
         """
         path = Path(name)
         try:
@@ -129,7 +128,6 @@ class ReplayChat:
 
         Raises:
             AnswerError: If it was not recorded.
-
         """
         key = call_id(self.fingerprint, request)
         if found := self._answers.get(key):

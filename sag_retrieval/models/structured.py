@@ -36,13 +36,11 @@ def repair_json(text: str) -> RepairedJson:
     Raises:
         ValueError: If the text holds no object and no list.
 
-    Source:
-        docs/algorithm.md §extraction.22.
+    Source: docs/algorithm.md §extraction.22.
 
     Examples:
         >>> repair_json('Here you are: ｛“a”：[1, 2,],}').value
         {'a': [1, 2]}
-
     """
     found, covered = list[tuple[RepairedJson, int]](), 0
     for start in _starts(text):
@@ -164,9 +162,7 @@ def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
 
     None if the answer has a free mapping, which strict mode cannot express.
 
-    Source:
-        docs/algorithm.md §extraction.21.
-
+    Source: docs/algorithm.md §extraction.21.
     """
     schema = _inlined(answer.model_json_schema())
     if not _is_closed(schema):
@@ -191,7 +187,6 @@ def read_answer(text: str, answer: type[AnswerT]) -> tuple[AnswerT, bool]:
 
     Raises:
         WrongShape: If no answer can be parsed.
-
     """
     text = json_without_controls(_without_thoughts(text))
     try:

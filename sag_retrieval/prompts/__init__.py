@@ -36,7 +36,6 @@ class Prompt:
 
         Raises:
             SettingsError: If a value is missing, or one is given for which there is no placeholder.
-
         """
         if values.keys() != self.places:
             raise SettingsError(
@@ -51,7 +50,6 @@ def load_prompt(name: str, language: str, package: str = "sag_retrieval.prompts"
 
     Raises:
         SettingsError: If the package has no such prompt, or the prompt has a stray `$`.
-
     """
     code = "zh" if language.lower().startswith("zh") else "en"
     file = resources.files(package) / f"{name}.{code}.md"
@@ -83,7 +81,6 @@ def numbered(texts: Sequence[str], titles: Sequence[str] = (), *, longest: int |
         >>> print(numbered(["An answer\nof two lines", "长长的一段话"], ["A", ""], longest=20))
         {"n": 1, "title": "A", "text": "An answer\nof two li…"}
         {"n": 2, "text": "长长的一段话"}
-
     """
     named = list(titles) or [""] * len(texts)
     lines = (
@@ -104,7 +101,6 @@ def quoted(*texts: str) -> str:
     Examples:
         >>> print(quoted("Ann Lee", "a\nb"))
         "Ann Lee" "a\nb"
-
     """
     return " ".join(json.dumps(text, ensure_ascii=False) for text in texts).translate(_LINE_ENDS)
 

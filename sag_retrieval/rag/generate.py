@@ -105,7 +105,6 @@ class SummaryRefiner(Refiner):
 
         Raises:
             SettingsError: If sumy is not installed.
-
         """
         texts = [item["text"] for item in items]
         share = min(1.0, self.budget / max(sum(map(len, texts)), 1))
@@ -145,7 +144,6 @@ def central_sentences(text: str, budget: int) -> str:
 
     Raises:
         ImportError: If sumy is not installed.
-
     """
     every = sentences(text)
     ranked: list[tuple[int, int]] = []
@@ -229,7 +227,6 @@ class Generator(Stage):
         Raises:
             QueryError: If there is no prompt.
             ModelError: If the model gave no usable answer.
-
         """
         prompt, written = data.get("prompt"), {}
         if self.promptor is not None and not has_current_prompt(data):

@@ -117,7 +117,6 @@ class CrossEncoderReranker(Reranker):
 
         Raises:
             SettingsError: If no model is given, or one is named and its extra is not installed, or it cannot be loaded.
-
         """
         if not self.model:
             raise SettingsError(
@@ -134,9 +133,7 @@ def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:
     Walks go from item to key to item and start at items in proportion to their score, scaled so that the lowest has
     a tenth of the highest; walks at an item without keys restart.
 
-    Source:
-        docs/algorithm.md §rag.2
-
+    Source: docs/algorithm.md §rag.2.
     """
     if not items:
         return []

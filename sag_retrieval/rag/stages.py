@@ -69,7 +69,6 @@ def check_record(data: object) -> RAGData:
 
     Raises:
         RecordError: If it is not a dict; tuples `(query, docs)` are an old form.
-
     """
     if isinstance(data, tuple):
         raise RecordError(
@@ -98,7 +97,6 @@ def items_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST, reade
         data: The record.
         order: Stages to read from.
         reader: The stage that reads; if it ran before, or another did twice, the stages that ran last come first.
-
     """
     for stage in _reading_order(data, order, reader):
         docs, results = (_listed(data, f"{stage}_{kind}") for kind in ("docs", "results"))
@@ -139,7 +137,6 @@ def migrate(old: Mapping[str, Any], stage: StageName | None = None) -> RAGData:
     Args:
         old: A record with old names; not modified.
         stage: The stage of the ambiguous field `results`; by default refining if there is any refining field.
-
     """
     check_record(old)
     owner = stage or ("refining" if any(name in old for name in _REFINED) else "retrieval")
@@ -215,7 +212,6 @@ def _check_step(before: Mapping[str, Any], after: Mapping[str, Any], who: str) -
 
     Raises:
         RecordError: If an invariant is broken; the message names the stage and each fault.
-
     """
     written = [name for name in after if name not in before or after[name] is not before[name]]
     stages = dict.fromkeys(_STAGE_OF[name] for name in written if name in _STAGE_OF)
@@ -283,7 +279,6 @@ class Stage(ABC):
         Raises:
             RecordError: If the record is not a dict, or the stage broke an invariant.
             QueryError: If a field this stage needs is missing.
-
         """
         record = check_record(data)
         before, started = dict(record), self.clock()
@@ -333,7 +328,6 @@ def query_of(data: RAGData, stage: Stage) -> str:
 
     Raises:
         QueryError: If it is missing or blank.
-
     """
     query = data.get("query")
     if not isinstance(query, str) or not query.strip():
@@ -352,7 +346,6 @@ class Pipeline:
 
         Raises:
             RecordError: If a stage broke an invariant of the record.
-
         """
         record = check_record(data)
         for stage in self.stages:

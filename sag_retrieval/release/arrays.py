@@ -133,7 +133,6 @@ def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
 
     Raises:
         ReleaseError: If an id is not there.
-
     """
     found = places_of(wanted, among)
     missing = np.flatnonzero((found < 0) & np.asarray(wanted.is_valid()))
@@ -151,7 +150,6 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table], 
         parts: The links by row number, made when a release is published.
         rows: The tables of `release/schema.py` in their order; all but sections, tables are read.
         is_weighed: Whether postings have weights: those of a layer alone mean nothing.
-
     """
     save_graph(folder, graph_arrays(parts))
     write_text(folder / "text", _texts(rows, parts.chunk_document), is_weighed=is_weighed)
@@ -240,7 +238,6 @@ def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) ->
 
     Raises:
         ReleaseError: If a file is missing or damaged.
-
     """
     terms, chunk_text, document_text = open_text(folder / "text")
     return Arrays(
@@ -293,7 +290,6 @@ class Index:
 
         Raises:
             FilterError: If no key has it, but one has a name that is spelt like it.
-
         """
         rows = self.arrays.mentions.exact(name)
         if not len(rows) and (meant := self.did_you_mean(name)):
@@ -310,10 +306,10 @@ class Index:
         return f"; did you mean {self.spelling(near)!r}?" if near else ""
 
     def misspelt(self, names: Iterable[str]) -> tuple[str, ...]:
-        """A sentence for each given name that no key has, where one is spelt like it."""
+        """A sentence for each given name that no key has, with the key that is spelt like it."""
         unknown = [name for name in names if name.strip() and not len(self.arrays.mentions.exact(name))]
-        said = ((name, self.did_you_mean(name)) for name in unknown)
-        return tuple(f"no key is called {shown(name)}{meant} Its words are searched" for name, meant in said if meant)
+        said = ((name, self.did_you_mean(name) or "; `sag keys list` shows them.") for name in unknown)
+        return tuple(f"no key is called {shown(name)}{meant} Its words are searched" for name, meant in said)
 
     @cached_property
     def leads(self) -> Flags:

@@ -19,8 +19,8 @@ import numpy as np
 import xxhash
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import ReleaseError, SourceError
-from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.types import Words64
 
 _WAIT = 0.05
@@ -48,7 +48,6 @@ def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
     Raises:
         SourceError: If another process still writes below the folder after `patience` seconds.
         ReadOnlyFolder: If this process may not write there.
-
     """
     until = time.monotonic() + patience
     with _lock_file(folder) as held:
@@ -231,7 +230,6 @@ def check_made(folder: Path) -> str:
 
     Raises:
         ReleaseError: If the list cannot be read, or a file is not as it was written.
-
     """
     try:
         text = (folder / MADE).read_text(encoding="utf-8")

@@ -22,13 +22,11 @@ def idf(event_count: int, total_events: int, *, smoothing: Smoothing = "none") -
     Raises:
         ValueError: If a count is negative or more events carry the key than there are.
 
-    Source:
-        docs/algorithm.md §extraction.7.
+    Source: docs/algorithm.md §extraction.7.
 
     Examples:
         >>> round(idf(2, 200), 4), round(idf(2, 200, smoothing="add-one"), 4)
         (4.6052, 4.1997)
-
     """
     if not 0 <= event_count <= total_events:
         raise ValueError(f"event_count={event_count} must lie in [0, total_events={total_events}]")

@@ -187,7 +187,6 @@ def build_graph(
         triples: Head, relation and tail of each triple, shape (triples,) each.
         document: The document of each triple.
         is_walked: Which triples paths may use; None: all.
-
     """
     head, relation, tail = triples
     edges = np.arange(2 * len(head))
@@ -289,9 +288,7 @@ def _build_release_graph(rows: Mapping[str, pa.Table], links: GraphParts | Array
 
     Keys of one folded name are one entity, whatever their types. No path uses a triple that ends in a date.
 
-    Source:
-        docs/algorithm.md §think-on-graph.2
-
+    Source: docs/algorithm.md §think-on-graph.2.
     """
     triples, keys = rows.get("triples", _NO_TRIPLES), rows["keys"]
     names = _Entities()

@@ -119,7 +119,6 @@ def below(owners: Sequence[Rows64]) -> Joined:
 
     Args:
         owners: By layer: the row of the release of each row's owner; -1 where that is hidden.
-
     """
     owner = np.concatenate(owners)
     shown = np.flatnonzero(owner >= 0)
@@ -194,7 +193,6 @@ def join_links(layers: Sequence[Layer], smoothing: Smoothing, documents: Joined 
         layers: In their order.
         smoothing: Of the weights of keys.
         documents: Which documents are shown; None: all, of each that of the last layer.
-
     """
     if documents is None:
         documents = overlay([layer.rows("documents")["document_id"] for layer in layers])

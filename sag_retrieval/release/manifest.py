@@ -52,7 +52,6 @@ def unpacked_list(held: object) -> dict[str, tuple[int, str]]:
     Raises:
         ValueError: If it is none that `packed_list` made.
         TypeError: If it is no text.
-
     """
     if not held:
         return {}
@@ -86,7 +85,6 @@ def _read_sums(
 
     Raises:
         ReleaseError: If a file of checksums is missing, or not as it was published.
-
     """
 
     def read(name: str) -> Words64:
@@ -175,7 +173,6 @@ class Manifest:
 
         Raises:
             ReleaseError: If it is missing, unreadable, or of another schema version.
-
         """
         try:
             text = (folder / MANIFEST).read_text(encoding="utf-8")
@@ -251,7 +248,6 @@ class Contents:
         Raises:
             ReleaseError: If a file is missing, has another length, or, with `full`, cannot be verified or has changed.
             SettingsError: If `verify` is none of these.
-
         """
         if verify not in get_args(Verify):
             raise SettingsError(f"verify {verify!r} is none of {', '.join(get_args(Verify))}")
@@ -285,7 +281,6 @@ class Contents:
 
         Raises:
             ReleaseError: If a packed layer is not as it was published.
-
         """
         layer = "/".join(below.split("/")[:2])
         name = f"{layer}/{PACK}"
@@ -307,7 +302,6 @@ class Contents:
 
         Raises:
             ReleaseError: If one is not as it was published.
-
         """
         if not self.is_checked:
             return
@@ -328,7 +322,6 @@ class Contents:
 
         Raises:
             ReleaseError: If one is not as it was published.
-
         """
         if not self.is_checked:
             return

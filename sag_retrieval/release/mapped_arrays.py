@@ -72,7 +72,6 @@ class PackedPath:
 
         Raises:
             FileNotFoundError: If there is none.
-
         """
         if self.inside not in self.members:
             raise FileNotFoundError(str(self))
@@ -109,7 +108,6 @@ def open_pack(path: Path) -> PackedPath:
     Raises:
         OSError: If the file cannot be read.
         pa.ArrowException: If it is none that `pack_folder` wrote.
-
     """
     with pa.memory_map(str(path)) as source:
         rows = pa.ipc.open_file(source).read_all().combine_chunks()
@@ -143,7 +141,6 @@ def map_array(path: FilePlace) -> npt.NDArray[Any]:
 
     Raises:
         ReleaseError: If the file is missing or not an array.
-
     """
     whole = path.with_name(f"{path.name}.npy")
     try:
@@ -175,7 +172,6 @@ def map_trie(path: FilePlace) -> marisa_trie.Trie:
 
     Raises:
         ReleaseError: If the file is missing or no dictionary.
-
     """
     try:
         if isinstance(path, PackedPath):
@@ -190,7 +186,6 @@ def map_rows(path: FilePlace) -> pa.Table:
 
     Raises:
         ReleaseError: If the file is missing or no Arrow file.
-
     """
     try:
         with pa.BufferReader(path.read()) if isinstance(path, PackedPath) else pa.memory_map(str(path)) as source:
@@ -214,7 +209,6 @@ def take_rows(table: pa.Table, rows: npt.ArrayLike) -> pa.Table:
 
     Raises:
         IndexError: If there is no such row.
-
     """
     numbers = np.asarray(rows, np.int64)
     if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(table)):
@@ -298,7 +292,6 @@ class CsrLists:
         Examples:
             >>> CsrLists(np.array([0, 2, 2, 3]), np.array([5, 7, 6], np.int32)).gather(np.array([2, 0]))
             (array([0, 1, 1], dtype=int32), array([2, 0, 1]))
-
         """
         rows = np.asarray(rows, np.int64)
         first, sizes = self.starts[rows], self.starts[rows + 1] - self.starts[rows]

@@ -17,9 +17,9 @@ from typing import get_args
 import pyarrow as pa
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
-from sag_retrieval.core.locks import take_lock
 from sag_retrieval.models.protocols import Embedder, expect_fingerprint
 from sag_retrieval.release.arrays import Allowed, Arrays, Index, NumberedRows, open_arrays
 from sag_retrieval.release.folders import wrong_lengths
@@ -60,7 +60,6 @@ def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = 
 
     Raises:
         ReleaseError: If a file is damaged, or arrays do not fit one another.
-
     """
     below = [layer_path(number) for number in range(len(manifest.layer_counts))]
     contents.check(*(f"{layer}arrays/{part}/" for layer in below for part in ("graph", "text", "names")))
@@ -105,7 +104,6 @@ class Reader:
         Raises:
             ReleaseError: If it cannot be used by this package, or is damaged.
             SettingsError: If `verify` or `vectors` is none of theirs, or Lance is not installed.
-
         """
         if vectors not in get_args(VectorMode):
             raise SettingsError(f"vectors {vectors!r} is none of {', '.join(get_args(VectorMode))}")
@@ -145,7 +143,6 @@ class Reader:
 
         Raises:
             ReleaseError: If a file is damaged.
-
         """
         with self._lock:
             self.contents.check("embedder/")
@@ -165,7 +162,6 @@ class Reader:
 
         Raises:
             ReleaseError: If a file is damaged.
-
         """
         index = self.index
         with self._lock:
@@ -178,7 +174,6 @@ class Reader:
 
         Raises:
             FilterError: If it is refused.
-
         """
         is_free = sql is None and (where is None or where == {}) and not self.within
         return None if is_free else self.sandbox.allowed(sql, where)
@@ -188,7 +183,6 @@ class Reader:
 
         Raises:
             FilterError: If the restriction is refused.
-
         """
         found = copy(self)
         found.__dict__["sandbox"] = self.sandbox.under(sql, where)
@@ -212,7 +206,6 @@ def open_reader(
 
     Raises:
         ReleaseError: If it is not there, or was pruned while it was being opened.
-
     """
     by_block, below = verify == "lazy", Releases(home)
     for _ in range(3):  # a release may be pruned between reading the pointer and opening it
@@ -240,7 +233,6 @@ def verify_release(folder: Path, *, deep: bool = True) -> list[FileFault]:
     Args:
         folder: The release's folder.
         deep: Compare the hash of every file; else only the lengths, and whether tables and arrays fit one another.
-
     """
     try:
         manifest = Manifest.read(folder)

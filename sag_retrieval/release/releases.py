@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home, url_of
-from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
@@ -119,7 +119,6 @@ class Releases:
 
         Raises:
             ReleaseError: If it is not there.
-
         """
         if release_id is None:
             return self._current_path(by_block=by_block)
@@ -162,7 +161,6 @@ class Releases:
         Raises:
             ReleaseError: If it is not there, or this package cannot open it.
             SourceError: If another process keeps writing below the home.
-
         """
         with write_lock(self.home):
             Manifest.read(self.path(release_id))
@@ -242,7 +240,6 @@ def list_releases(home: Path | str | None = None) -> tuple[ReleaseInfo, ...]:
 
     Args:
         home: Folder of releases; None: SAG_HOME.
-
     """
     below = Releases(load_settings(home=home).home)
     current = below.current()
@@ -270,7 +267,6 @@ def prune_releases(home: Path, *, keep: int = 3, grace_hours: float = 24.0, now:
     Raises:
         SettingsError: If the grace period is negative or too long.
         SourceError: If another process keeps writing below the home.
-
     """
     if not 0 <= grace_hours <= _LONGEST_GRACE:
         raise SettingsError(f"grace_hours={grace_hours} must lie between 0 and {_LONGEST_GRACE:,}")

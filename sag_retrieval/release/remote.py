@@ -52,7 +52,6 @@ class RemoteReleases:
 
         Raises:
             BucketError: If another run made another one current meanwhile.
-
         """
         before, tag = self._before()
         told = {"release": release_id, "before": before, "writer": uuid4().hex}
@@ -98,7 +97,6 @@ class RemoteReleases:
 
         Raises:
             BucketError: If a file of it is missing or damaged; with `is_tolerant`, it is left out.
-
         """
         place = self._folder / release_id
         if not self._pull_manifest(release_id):

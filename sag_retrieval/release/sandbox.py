@@ -138,9 +138,7 @@ def check_sql(sql: str, keys_of: KeyIds | None = None) -> CheckedSql:
         FilterError: If it is too long or too deep, neither a single SELECT nor a condition, or holds a part that the
             allow-list does not name; the message names the first such part.
 
-    Source:
-        docs/algorithm.md §filters.1
-
+    Source: docs/algorithm.md §filters.1.
     """
     if not _checked_text(sql).strip():
         raise FilterError("empty sql; give one SELECT, or a condition over `events`, or leave it out")
@@ -166,7 +164,6 @@ def _checked_text(sql: object) -> str:
 
     Raises:
         FilterError: If it is not.
-
     """
     if not isinstance(sql, str):
         raise FilterError(f"sql must be text, got {shown(sql)}")
@@ -348,9 +345,7 @@ def restrict(places: RowMaps, restrictions: list[NamedIds]) -> Allowed:
     allows them with all their events and keys. Several restrictions allow what each of them allows; as soon
     as one is on events, a chunk is allowed only if one of its events is.
 
-    Source:
-        docs/algorithm.md §filters.3
-
+    Source: docs/algorithm.md §filters.3.
     """
     chunks = np.ones(len(places.chunk_document), dtype=np.bool_)
     events = np.ones(len(places.event_chunk), dtype=np.bool_)
@@ -559,7 +554,6 @@ class SqlSandbox:
         Raises:
             FilterError: If `sql` is refused, wrong, or takes longer or more memory than allowed.
             ReleaseError: If a table that it names is damaged.
-
         """
         kind, query = self._checked(sql)
         named = f'SELECT DISTINCT CAST(t."{kind}" AS VARCHAR) AS id FROM ({query}) AS t WHERE id IS NOT NULL'  # noqa: S608  checked
@@ -573,7 +567,6 @@ class SqlSandbox:
 
         Raises:
             FilterError: If the restriction is refused.
-
         """
         named = self.named(sql, where)
         found = copy(self)
@@ -598,7 +591,6 @@ class SqlSandbox:
         Raises:
             FilterError: If `sql` is refused, wrong, or takes longer, more memory or more rows than allowed.
             ReleaseError: If a table that it names is damaged.
-
         """
         if self._bound:
             raise FilterError(NO_SQL)
@@ -636,9 +628,7 @@ class SqlSandbox:
         Raises:
             FilterError: If either is refused.
 
-        Source:
-            docs/algorithm.md §filters.3
-
+        Source: docs/algorithm.md §filters.3.
         """
         if self._bound and sql is not None:
             raise FilterError(NO_SQL)
@@ -665,7 +655,6 @@ class SqlSandbox:
 
         Raises:
             FilterError: If it is refused.
-
         """
         return [*map(self._named_by_sql, _each(sql)), *self._named_by_where(self._in_words(where))]
 
@@ -699,7 +688,6 @@ class SqlSandbox:
 
         Raises:
             FilterError: If no key of the release has it.
-
         """
         named = self._options.schema.every.named(written)
         found = next((name for name in (written, named.name if named else "") if name in self.key_types), None)
@@ -820,7 +808,6 @@ def open_sandbox(
         options: Bounds of a query.
         index: Where names of keys are looked up; None: `has_key` is unknown, and `where` compares names as they are.
         gone: Gives the ids of the documents that no query sees now.
-
     """
     options = options or SandboxOptions()
     connection = locked_connection(options.memory)

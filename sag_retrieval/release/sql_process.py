@@ -69,7 +69,6 @@ class SqlProcesses:
             memory: Its memory, as DuckDB writes it: `1GB`.
             rows: Rows that it may give.
             size: Bytes that these may take.
-
         """
         self._tables = tables
         self._bounds = {"seconds": seconds, "memory": memory, "rows": rows, "size": size}
@@ -86,7 +85,6 @@ class SqlProcesses:
         Raises:
             QueryEnded: If it took too much, or DuckDB refuses it.
             ReleaseError: If a table that it names is damaged.
-
         """
         named = sorted(named_in(query, self._tables))
         if _resource is None:

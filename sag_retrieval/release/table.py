@@ -43,7 +43,6 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, *, is_checked
 
     Raises:
         KeyError: If a column is missing.
-
     """
     with pq.ParquetFile(path, page_checksum_verification=is_checked) as file:
         rows = file.read(columns=None if columns is None else list(columns))

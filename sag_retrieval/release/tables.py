@@ -45,7 +45,6 @@ def check_arrays(arrays: Arrays, manifest: Manifest, *, is_trusted: bool) -> Non
 
     Raises:
         ReleaseError: If something does not fit: libraries in C would read beyond an array.
-
     """
     faults = [*_shape_faults(arrays, manifest)]
     if not faults and not is_trusted:
@@ -161,7 +160,6 @@ class OpenedTables(Mapping[str, Opened]):
         Raises:
             KeyError: If there is none of this name.
             ReleaseError: If its files are damaged.
-
         """
         if name not in self._opened:
             if name not in self._names:
@@ -199,7 +197,6 @@ class RowFiles:
 
         Raises:
             ReleaseError: If its file is damaged.
-
         """
         if name not in self._opened:
             self._opened[name] = self._read(f"{self._below}{ROWS}{name}{_ARROW}", name)
@@ -265,7 +262,6 @@ def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trust
 
     Raises:
         ReleaseError: If they have another shape, or name rows that do not exist.
-
     """
     wanted = (manifest.counts.get(name), manifest.dimension)
     if (vectors.row_count, vectors.dimension) != wanted:
@@ -289,7 +285,6 @@ class VectorTables(OpenedTables[VectorSet]):
 
         Raises:
             ReleaseError: If its vectors are to be searched by Lance, and it has no Lance tables.
-
         """
         self._folders = [f"{layer_path(number)}{VECTORS}" for number in range(len(manifest.layer_counts))]
         self._mode = mode
@@ -404,7 +399,6 @@ def _blocks_of(starts: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int6
     Examples:
         >>> _blocks_of(np.array([128, 120_128]), 40_000)
         array([0, 0, 1, 2])
-
     """
     first, last = starts // BLOCK, (starts + width - 1) // BLOCK
     inside: npt.NDArray[np.int64] = np.minimum(first[:, None] + np.arange(width // BLOCK + 2), last[:, None])

@@ -38,7 +38,6 @@ def read_taken_out(home: Path) -> dict[str, DocumentDecision]:
 
     Raises:
         ReleaseError: If the file cannot be read, or a line is wrong, with its number.
-
     """
     path = home / FILE
     try:
@@ -89,7 +88,6 @@ class TakenOut:
 
         Raises:
             ReleaseError: If the file is wrong: what it hides is not shown meanwhile.
-
         """
         state: tuple[int, ...] = ()
         with suppress(OSError):

@@ -173,7 +173,6 @@ class Words(Protocol):
         >>> words: Words = marisa_trie.Trie(["buoy"])
         >>> len(words), "buoy" in words, words["buoy"], words.get("pier")
         (1, True, 0, None)
-
     """
 
     def get(self, word: str, /) -> int | None:
@@ -253,7 +252,6 @@ class Vocabulary:
         Args:
             texts: What to read.
             stemmer: What Latin words of each text are stemmed by; English without it.
-
         """
         column = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.string())
         names, by = np.unique([ENGLISH] * len(column) if stemmer is None else list(stemmer), return_inverse=True)
@@ -386,9 +384,7 @@ class Mentions:
         A name counts where it does not cut a Latin word or a number; Chinese names need no boundary. Names
         of one character and stop words are skipped. The text is read with and without possessive and case endings.
 
-        Source:
-            docs/algorithm.md §search.3.
-
+        Source: docs/algorithm.md §search.3.
         """
         names = dict.fromkeys(name for reading in readings_of(text) for name in self._longest(reading))
         return [(name, self.keys_of.row(self.trie[name])) for name in names]

@@ -60,7 +60,6 @@ def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Flo
         scores: Shape (rows,).
         k: How many at most.
         rows: The row number of each score, ascending; None: 0, 1, 2, ….
-
     """
     chosen = np.flatnonzero(scores >= kth_largest(scores, k))
     chosen = chosen[scores[chosen] > 0]
@@ -236,7 +235,6 @@ def reaches(row_count: int) -> Iterator[int]:
         [1000, 2000, 4000, 8000]
         >>> [*reaches(100_000_000)]
         [400000, 800000, 1600000, 3200000, 6400000]
-
     """
     reach = max(1_000, math.ceil(_LEAST_SHARE * row_count))
     while reach <= max(1_000, min(_WIDEST, row_count / 2), _MOST_SHARE * row_count):

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
@@ -39,6 +39,28 @@ from sag_retrieval.release.mapped_arrays import (
 )
 from sag_retrieval.release.schema import LANCE
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
+
+DIMENSION: Final = 512
+_AT_ONCE: Final = 16_384
+
+
+@cache
+def _folding(dimension: int) -> csr_array:
+    """The same matrix for ever: `RandomState` promises its numbers to all versions of NumPy."""
+    random = np.random.RandomState(0)
+    signs = (random.randint(0, 2, dimension) * 2 - 1).astype(np.float32)
+    columns = random.permutation(dimension) % DIMENSION
+    return csr_array((signs, columns, np.arange(dimension + 1)), shape=(dimension, DIMENSION))
+
+
+def projected(vectors: Vectors) -> npt.NDArray[np.float16]:
+    """Rows of length 1, or zeros, of 512 columns."""
+    rows, found = csr_array(vectors), [np.zeros((0, DIMENSION), np.float16)]
+    for at in range(0, rows.shape[0], _AT_ONCE):
+        short: Floats32 = (rows[at : at + _AT_ONCE] @ _folding(rows.shape[1])).toarray()
+        found.append((short / np.maximum(np.linalg.norm(short, axis=1, keepdims=True), 1e-9)).astype(np.float16))
+    return np.concatenate(found)
+
 
 PLACED: Final = ".lance_rows.npy"
 """Ending after the table's name: for each row the id of its row in Lance, -1 for none."""
@@ -110,7 +132,6 @@ def read_runs(folder: Path, name: str) -> Runs:
 
     Raises:
         ReleaseError: If the file is missing or damaged.
-
     """
     path = folder / f"{name}.runs.json"
     try:
@@ -128,7 +149,6 @@ class PlacedRows:
 
         Raises:
             ReleaseError: If a file is missing, or a run reaches beyond its end.
-
         """
         self.row_ids, self.runs, self.table = row_ids, runs, table
         self.shape = (len(row_ids), runs.dimension)
@@ -198,7 +218,6 @@ def open_placed(folder: FilePlace, name: str, release: Path | None = None) -> Pl
 
     Raises:
         ReleaseError: If a file is missing or damaged.
-
     """
     release = release or Path(str(folder)).parent.parent
     runs = read_runs(release / "arrays" / "vectors", name)
@@ -381,7 +400,6 @@ def _counted(rows: Rows, count: int) -> Rows:
 
     Raises:
         IndexError: If one is of no row.
-
     """
     if len(rows) and not -count <= int(rows.min()) <= int(rows.max()) < count:
         raise IndexError(f"rows {rows.min()} to {rows.max()} of a table of {count}")
@@ -402,7 +420,6 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
 
     Raises:
         ReleaseError: If a block has another number of columns than `shape`.
-
     """
     folder.mkdir(parents=True, exist_ok=True)
     stream = iter(blocks)
@@ -473,7 +490,6 @@ def open_dense(folder: FilePlace, name: str, check: CheckRows = _trust) -> Dense
 
     Raises:
         ReleaseError: If a file is missing or damaged.
-
     """
     return DenseVectors(map_array(folder / f"{name}.dense"), read_binary_index(folder, name), check)
 
@@ -483,7 +499,6 @@ def open_sparse(folder: FilePlace, name: str) -> SparseVectors:
 
     Raises:
         ReleaseError: If a file is missing or damaged.
-
     """
     starts, rows, values = (map_array(folder / f"{name}.{kind}") for kind in ("starts", "rows", "values"))
     return SparseVectors(np.array(starts[:-1]), rows, values, int(starts[-1]))

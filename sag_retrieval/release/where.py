@@ -77,7 +77,6 @@ def in_words_of_schema(
         >>> schema = read_schema({"types": [{"name": "revenue", "kind": "number", "unit": "CNY", "aliases": ["营收"]}]})
         >>> in_words_of_schema({"key.营收__gt": "10 亿"}, schema, lambda: ["revenue"], None)
         {'key.revenue__gt': 1000000000.0 CNY}
-
     """
     if not isinstance(where, Mapping):
         return where  # None, or what is refused later
@@ -182,7 +181,6 @@ def _checked_value(name: str, value: object) -> WhereValue:
 
     Raises:
         FilterError: If no field holds such a value.
-
     """
     if isinstance(value, dt.date):
         return value.isoformat()
@@ -200,7 +198,6 @@ def _checked_value_text(name: str, text: str) -> str:
 
     Raises:
         FilterError: If it is not, with the bound.
-
     """
     if len(text) > LONGEST:
         raise FilterError(f"filter field {name!r:.80}: {len(text)} characters, allowed are {LONGEST}")
@@ -251,9 +248,7 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
     Raises:
         FilterError: If a field or operator is unknown, or a value does not fit it.
 
-    Source:
-        docs/algorithm.md §filters.2
-
+    Source: docs/algorithm.md §filters.2.
     """
     if not isinstance(where, Mapping):
         raise FilterError(

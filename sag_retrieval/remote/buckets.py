@@ -22,7 +22,6 @@ def open_files(url: str) -> Files:
 
     Raises:
         SettingsError: If the url names no bucket, or the package that reads it is not installed.
-
     """
     url = checked_url(url)
     if url.startswith("file:"):
@@ -53,7 +52,6 @@ def refuse_without_conditions(files: Files) -> None:
 
     Raises:
         BucketError: If it does not.
-
     """
     key = f".probe/{uuid4().hex}"
     try:

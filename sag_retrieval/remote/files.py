@@ -14,8 +14,8 @@ from typing import Final
 from uuid import uuid4
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import BucketError
-from sag_retrieval.core.locks import take_lock
 
 _BLOCK: Final = 1 << 20
 _LOCK: Final = ".lock"

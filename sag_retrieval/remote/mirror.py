@@ -32,9 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core import durable
+from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import BucketError
 from sag_retrieval.core.home_urls import url_of
-from sag_retrieval.core.locks import take_lock
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.buckets import Files, open_files, write_conditional
 
@@ -80,7 +80,6 @@ class PartialFile:
 
         Raises:
             BucketError: If it is no longer in the bucket, or cannot be read.
-
         """
         try:
             marks = np.memmap(self.marks, np.uint8, "r+", shape=(self._count,))
@@ -101,7 +100,6 @@ class PartialFile:
 
         Raises:
             BucketError: If it cannot be read, or other bytes are there.
-
         """
         for again in (False, True):
             self.fill(self.own, [(0, self._count)], again=again)
@@ -194,7 +192,6 @@ class Mirror:
 
         Raises:
             BucketError: If it cannot be read, also when tried again.
-
         """
         for attempt in range(_ATTEMPTS):
             try:
@@ -216,7 +213,6 @@ class Mirror:
 
         Raises:
             BucketError: If it is not there, or its bytes are other ones, also when fetched again.
-
         """
         durable.make_folder(path.parent)
         draft = path.with_name(f".{path.name}.{uuid4().hex}")
@@ -258,7 +254,6 @@ class Mirror:
 
         Raises:
             BucketError: If one is missing or damaged; with `is_tolerant`, it is left out.
-
         """
         missing = {path: entry for path, entry in entries.items() if not self._is_whole(below / path, *entry)}
 
@@ -323,7 +318,6 @@ class Mirror:
 
         Raises:
             BucketError: If it is damaged.
-
         """
         last = self._trees.get(key, Tree())
         found = self.read(key, last.tag or "")
@@ -360,7 +354,6 @@ class Mirror:
 
         Returns:
             Whether it was done; not if other machines keep writing the list.
-
         """
         known = set[str]()
         for _ in range(_UPDATES):
@@ -441,7 +434,6 @@ def make_room(mirror: Mirror, used: Path | None = None, most: int | None = None)
         mirror: The mirror that has just grown; those of other buckets below the same folder are bounded with it.
         used: A release that is about to be opened.
         most: Bytes; None: SAG_CACHE_GB.
-
     """
     bound = round(load_settings(home=mirror.folder).cache_gb * _GB) if most is None else most
     cache, gone = mirror.folder.parent, list[Path]()

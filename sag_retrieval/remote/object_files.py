@@ -48,7 +48,6 @@ class ObjectFiles:
 
         Raises:
             SettingsError: If the environment does not say how, such as the account of Azure.
-
         """
         self.url = url
         self._scheme = urlsplit(url).scheme

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sag_retrieval.clusters.groups import Communities
 from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.facts import Pile
-from sag_retrieval.reports.options import Language, ReportOptions
+from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, proper_communities, rank_topics
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages
@@ -174,7 +174,7 @@ def make_context(
     )
 
 
-def page_language(events: EventTable, options: ReportOptions, kept: str = "") -> Language:
+def page_language(events: EventTable, options: ReportOptions, kept: str = "") -> Literal["zh", "en"]:
     """The language asked for; else that of most of the text, Chinese or English, a Chinese character as three letters.
 
     Args:
@@ -189,6 +189,6 @@ def page_language(events: EventTable, options: ReportOptions, kept: str = "") ->
     for row, content in zip(events.document.tolist(), events.contents, strict=True):
         is_chinese = events.documents.languages[row] == "zh"
         said["zh" if is_chinese else "en"] += len(content) * (_LETTERS if is_chinese else 1)
-    most: Language = "zh" if said["zh"] > said["en"] else "en"
-    other: Language = "en" if most == "zh" else "zh"
-    return other if kept == other and said[most] < _CHANGES_LANGUAGE * sum(said.values()) else most
+    most: Literal["zh", "en"] = "zh" if said["zh"] > said["en"] else "en"
+    is_kept = kept and said[most] < _CHANGES_LANGUAGE * sum(said.values())
+    return ("zh" if kept == "zh" else "en") if is_kept else most

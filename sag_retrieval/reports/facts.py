@@ -232,7 +232,7 @@ def column_sums(events: EventTable) -> list[Amounts]:
                     found[int(events.document[each.row]), cell.column].append((*amount, each.row))
     sums = []
     for (_, column), rows in found.items():
-        total = defaultdict[str, float](float)
+        total: defaultdict[str, float] = defaultdict(float)
         for number, unit, _ in rows:
             total[unit] += number
         if len(rows) >= _FEWEST_ROWS:
@@ -384,7 +384,7 @@ def points_of(events: EventTable, headed: Mapping[str, HeaderClass]) -> dict[Hea
     """
     found: defaultdict[HeaderClass, list[Point]] = defaultdict(list)
     for each in labelled_rows(events, np.arange(len(events), dtype=np.int32)):
-        kinds = [cell.kind for cell in each.cells if cell.value]
+        kinds: list[HeaderClass] = [cell.kind for cell in each.cells if cell.value and cell.kind]
         above = headed.get(events.event_ids[each.row])
         by_whom: HeaderClass | None = "action" if {"owner", "deadline"} <= {*kinds} else None
         kind = next((kind for kind in kinds if kind in MAIN), by_whom or above)

@@ -31,9 +31,7 @@ def boost_mentioned_titles(
         length: n, the typical number of chunks of a document, at least 1.
         options: The floor, and how many documents may be about the subject.
 
-    Source:
-        docs/algorithm.md §search.13.
-
+    Source: docs/algorithm.md §search.13.
     """
     if options.formula.named_floor <= 0:
         return scores
@@ -88,9 +86,7 @@ def cover(
     Returns:
         Shape (chunks,).
 
-    Source:
-        docs/algorithm.md §search.14.
-
+    Source: docs/algorithm.md §search.14.
     """
     scaled = scores / (scores.max(initial=0) or 1)
     idf = np.array([count * float(text.idf[term]) for term, count in terms.items()])
@@ -149,9 +145,7 @@ def build_bridges(
         options: Limits and floor.
         allowed: Chunks that may be found.
 
-    Source:
-        docs/algorithm.md §search.13.
-
+    Source: docs/algorithm.md §search.13.
     """
     arrays = index.arrays
     starts = choose_starts(scores, arrays.chunk_document, options)

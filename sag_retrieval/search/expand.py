@@ -46,9 +46,7 @@ class Expansion:
 def expand(index: Index, reading: ParsedQuery, options: SearchOptions) -> Expansion:
     """Seed keys of the query, and the keys that share with them an event similar to the query.
 
-    Source:
-        docs/algorithm.md §search.4 to §search.8.
-
+    Source: docs/algorithm.md §search.4 to §search.8.
     """
     allowed = reading.query.allowed.keys if reading.query.allowed else None
     seeds, reasons = seed_keys(index, reading, options)

@@ -79,7 +79,6 @@ def explain_hit(way: Mapping[str, Any], question: str, title: str, words: Sequen
         >>> way = {"bridge": {"over": {"value": "Marlow Seals"}}}
         >>> explain_hit(way, "Who made the part?", "Recall", ["made", "part"])
         'found because it names Marlow Seals, which “Recall” also names, and has “made”, “part” of the question'
-
     """
     wording = _CHINESE if is_cjk(question) else _ENGLISH
     link, names = _link(way, title, wording)

@@ -29,7 +29,6 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
         ranking: Rows and raw scores.
         release: Id of the release.
         method: Name of the method.
-
     """
     named = keys_of(index, np.array([key.row for key in ranking.keys], np.int32))
     keys = tuple(

@@ -101,7 +101,6 @@ def chunk_by_id(index: Index, chunk_id: str, allowed: Allowed | None = None) -> 
 
     Raises:
         QueryError: If the release has none, or a restriction leaves none.
-
     """
     row = _row(index, "chunks", "chunk_id", chunk_id)
     if allowed is not None and not allowed.chunks[row]:
@@ -115,7 +114,6 @@ def document_by_id(index: Index, document_id: str, allowed: Allowed | None = Non
 
     Raises:
         QueryError: If the release has none, or a restriction leaves nothing of it.
-
     """
     row = _row(index, "documents", "document_id", document_id)
     first, last = index.arrays.document_chunks[row : row + 2].tolist()
@@ -151,7 +149,6 @@ def find_keys(index: Index, sandbox: SqlSandbox, text: str, key_type: str | None
     Raises:
         FilterError: If no key has the type.
         QueryError: If the text is too long.
-
     """
     check_text("name", text, _LONGEST_NAME)
     ids = index.rows["keys"]["key_id"].take(arrow_numbers(index.arrays.mentions.exact(text))).to_pylist()
@@ -211,7 +208,6 @@ def join_segments(index: Index, ranking: Ranking, options: SegmentSpec) -> tuple
 
     Raises:
         SettingsError: If a preset or option is unknown or out of bounds.
-
     """
     documents = index.rows["documents"]["document_id"]
     first = index.arrays.document_chunks

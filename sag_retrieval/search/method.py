@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, SupportsIndex
 import numpy as np
 
 from sag_retrieval.core.errors import QueryError, shown
+from sag_retrieval.core.public import public
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.language.words import is_cjk
@@ -16,9 +17,50 @@ from sag_retrieval.models.protocols import Vectors, embed_queries
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.topk import kth_largest, top_k
 from sag_retrieval.release.vectors import VectorSet
-from sag_retrieval.search.paths import GraphEvidence
 from sag_retrieval.search.question_words import without_question_words
 from sag_retrieval.search.weights import min_max
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One edge of a path through the knowledge graph, and the statement of a document that it comes from.
+
+    Without a relation it is no triple: the statement names both.
+    """
+
+    head: str
+    relation: str
+    tail: str
+    document_id: str
+    event_id: str
+    triple_id: str = ""
+
+    @property
+    def text(self) -> str:
+        """The step as text: `A -[relation]-> B`, or `A -- B` without a relation."""
+        return f"{self.head} {f'-[{self.relation}]->' if self.relation else '--'} {self.tail}"
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class HitPath:
+    """A path from an entity of the question to a statement of the hit's document."""
+
+    text: str
+    """`A -[relation]-> B <-[relation]- C`; an arrow has the direction of its triple."""
+    score: float
+    steps: tuple[PathStep, ...]
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class GraphEvidence:
+    """Paths to a document, and the triples on them that it states."""
+
+    paths: tuple[HitPath, ...]
+    triples: tuple[PathStep, ...]
+
 
 __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 
@@ -50,7 +92,6 @@ class Query:
 
         Raises:
             QueryError: If the query or a key is not valid text or too long, or there are too many keys.
-
         """
         check_text("query", self.text, LONGEST_QUERY)
         if isinstance(self.keys, str) or not isinstance(self.keys, Collection):
@@ -74,7 +115,6 @@ def check_text(what: str, text: object, longest: int) -> None:
 
     Raises:
         QueryError: With the value and the bound.
-
     """
     if not isinstance(text, str):
         raise QueryError(f"a {what} must be text, got {shown(text)}")
@@ -184,7 +224,6 @@ def parse_query(index: Index, query: Query) -> ParsedQuery:
 
     Raises:
         QueryError: If it has no word and no key is given.
-
     """
     given = [key for key in query.keys if key.strip()]
     if not query.text.strip() and not given:

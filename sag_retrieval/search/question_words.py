@@ -81,9 +81,7 @@ def without_question_words(text: str) -> str:
         >>> without_question_words("为什么要召回苹果？").split()
         ['要召回苹果?']
 
-    Source:
-        docs/algorithm.md §search.2.
-
+    Source: docs/algorithm.md §search.2.
     """
     folded = fold(text)
     if _KANA.search(folded):

@@ -50,7 +50,6 @@ def dense_share(kind: EmbedderKind, length: float) -> float:
     Examples:
         >>> dense_share("hashing", 5), dense_share("transformer", 5)
         (0.1, 0.3)
-
     """
     return DENSE_SHARE[kind] / length if kind == "hashing" else DENSE_SHARE[kind]
 
@@ -58,9 +57,7 @@ def dense_share(kind: EmbedderKind, length: float) -> float:
 def fuse(lexical: Floats, likeness: Floats, share: float) -> Floats:
     """`(1 − share) · lexical + share · likeness`: BM25 and cosine, each scaled to [0, 1].
 
-    Source:
-        docs/algorithm.md §search.10, §hybrid.4.
-
+    Source: docs/algorithm.md §search.10, §hybrid.4.
     """
     return np.asarray((1 - share) * lexical + share * likeness, np.float64)
 
@@ -68,9 +65,7 @@ def fuse(lexical: Floats, likeness: Floats, share: float) -> Floats:
 def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> TextRoute:
     """Similarity of every chunk alone, then with its document and neighbours if documents are long.
 
-    Source:
-        docs/algorithm.md §search.11.
-
+    Source: docs/algorithm.md §search.11.
     """
     arrays, query = index.arrays, reading.query
     allowed = query.allowed.chunks if query.allowed else None
@@ -164,9 +159,7 @@ class ChunkScores:
 def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, options: SearchOptions) -> ChunkScores:
     """Score every chunk; `trust` is the weight of the walk from the keys against the text, in [0, 1].
 
-    Source:
-        docs/algorithm.md §search.10 to §search.14.
-
+    Source: docs/algorithm.md §search.10 to §search.14.
     """
     arrays = index.arrays
     route = read_texts(index, reading, options)
@@ -187,9 +180,7 @@ def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, o
 def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options: SearchOptions) -> float:
     """The trust in a walk from the seed keys: `key_trust`, less where names are a small part of the query.
 
-    Source:
-        docs/algorithm.md §search.12.
-
+    Source: docs/algorithm.md §search.12.
     """
     least = options.formula.named_share
     share = min(1.0, named_share(index, reading) / least) if least > 0 else 1.0
@@ -305,9 +296,7 @@ def add_bridges(
     text route tells as much. Chunks of long documents complete one another where the query names what they are about,
     so there the limit grows with length.
 
-    Source:
-        docs/algorithm.md §search.13.
-
+    Source: docs/algorithm.md §search.13.
     """
     added = np.zeros(len(scores))
     if options.formula.bridge_strength <= 0:

@@ -58,7 +58,6 @@ class MethodEntry:
 
         Raises:
             SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
-
         """
         defaults = self.defaults
         if defaults is not None:
@@ -76,7 +75,6 @@ class MethodEntry:
 
         Raises:
             SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
-
         """
         target = resolve_name(self.target) if isinstance(self.target, str) else self.target
         chosen = self.build_options(options)
@@ -182,7 +180,6 @@ def method_entry(name: str) -> MethodEntry:
     Raises:
         QueryError: If there is no such method, with the nearest name and all names.
         PluginError: If the package that adds it cannot be used.
-
     """
     if not isinstance(name, str) or name not in METHODS:
         raise QueryError(
@@ -206,7 +203,6 @@ def method_named(
         QueryError: If there is no such method, with the nearest name and all names.
         SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
         PluginError: If the package that adds it cannot be used.
-
     """
     return method_entry(name).make(options, chat=chat, home=home)
 
@@ -219,7 +215,6 @@ def resolve_method(
     Raises:
         QueryError: If it is neither, or options are given for a custom function, which sets its own.
         PluginError: If the package that adds it cannot be used.
-
     """
     if isinstance(method, str) or not callable(method):
         return str(method), method_named(method, options, chat=chat, home=home)

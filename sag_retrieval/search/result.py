@@ -10,7 +10,7 @@ from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.language.places import Locations
 from sag_retrieval.notebook import readable, render_html
 from sag_retrieval.search.calibration import LEAST_FIT
-from sag_retrieval.search.paths import HitPath, PathStep
+from sag_retrieval.search.method import HitPath, PathStep
 from sag_retrieval.search.revised import HitRevision
 
 KeyValue = str | float | bool | None
@@ -168,7 +168,6 @@ class SearchResult(Convertible):
             ...     result = release.search("Who made the O-ring?", top_k=2)
             >>> sorted(result.to_dict())
             ['hits', 'keys', 'method', 'query', 'release', 'seconds']
-
         """
         found = asdict(self) | {"hits": [hit.to_dict() for hit in self.hits]}
         return _without_empty(found, ("trace", "segments", "notes"))
@@ -184,7 +183,6 @@ class SearchResult(Convertible):
             ...     result = release.search("Who made the O-ring?", method="bm25", top_k=2)
             >>> result.to_arrow().column_names[:5]
             ['rank', 'score', 'raw_score', 'document_id', 'chunk_id']
-
         """
         return hit_table(self.hits)
 

@@ -42,7 +42,6 @@ def event_weights(links: Links, key_weight: Floats, similarity: Floats) -> Float
 
     Returns:
         Shape (events,). An event without keys weighs 0.
-
     """
     return sum_at(links.event, key_weight[links.key], len(similarity)) * similarity
 
@@ -134,7 +133,6 @@ def power(
         chunk_restart: Chunk rows, each once, and their shares; all shares sum to 1.
         damping: d in [0, 1).
         tolerance: Remaining error, as a share of all mass.
-
     """
     of_key, of_chunk = key_chunks.links, chunk_keys.links
     pass_key, pass_chunk = (damping / side.degrees for side in (key_chunks, chunk_keys))
@@ -187,7 +185,6 @@ def push(
 
     Returns:
         Shape (chunks,), up to a common factor.
-
     """
     sides = (key_chunks, chunk_keys)
     rank = [np.zeros(len(side)) for side in sides]

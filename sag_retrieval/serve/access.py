@@ -1,16 +1,19 @@
 """Who may ask a server, of what part of the release, and how often; and the release that is current."""
 
 import hashlib
+import json
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sag_retrieval.api import Release, open_release
 from sag_retrieval.core.errors import ReleaseError, SagError, SettingsError
@@ -60,7 +63,6 @@ class AccessKeys:
 
         Raises:
             SettingsError: If a name or a hash stands twice.
-
         """
         self._by_hash = {key.hash: key for key in keys}
         if len({key.name for key in keys}) < len(keys) or len(self._by_hash) < len(keys):
@@ -91,7 +93,6 @@ def read_keys(path: Path) -> AccessKeys:
 
     Raises:
         SettingsError: If it cannot be read or has another form.
-
     """
     try:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -134,7 +135,6 @@ class CurrentRelease:
 
         Raises:
             ReleaseError: If there is none, or the restriction of the key does not fit it.
-
         """
         held = self._take()
         try:
@@ -230,6 +230,11 @@ class NameDecider(Protocol):
         """Close names that are two keys, the closest first: `closeness`, `name` and `other`."""
 
 
+_AT_ONCE: Final = 2
+"""Searches at the same time: they share the interpreter's lock, and 32 threads on it answered 25 requests a second, two
+answered 38, one 42 (`benchmarks/serve.py`); two, so that a slow search does not stop every other one."""
+
+
 class Busy(SagError):  # noqa: N818  reads better where it is caught
     """As many questions as may ask a model at the same time are being answered."""
 
@@ -252,12 +257,12 @@ class Service:
             keys: Who may ask.
             heavy: Questions that may ask a model, and reports, that are under way at the same time.
             decider: Who writes decisions on names down; None: nobody decides here.
-
         """
         self.current, self.keys = current, keys
         self._decider = decider
         self._heavy = threading.BoundedSemaphore(heavy)
         self._most_heavy = heavy
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
         home = current.home
         self.homes = {str(each) for each in (home, home.absolute(), home.resolve(), home.expanduser())} - {".", "/"}
 
@@ -266,19 +271,121 @@ class Service:
         return self._decider if self.keys is None or (key is not None and key.decides) else None
 
     @contextmanager
-    def use(self, key: AccessKey | None = None, *, is_heavy: bool = False) -> Iterator[Release]:
-        """The release as a key sees it, for one request.
+    def use(
+        self, key: AccessKey | None = None, *, is_heavy: bool = False, is_search: bool = False
+    ) -> Iterator[Release]:
+        """The release as a key sees it, for one request; a search waits for its turn.
 
         Raises:
             Busy: If it is a long question, and there are as many as may be.
             ReleaseError: If there is no release.
-
         """
         if is_heavy and not self._heavy.acquire(blocking=False):
             raise Busy(f"{self._most_heavy} long questions are being answered; ask again in a while, or in mode fast")
         try:
-            with self.current.open(key) as release:
+            with self.current.open(key) as release, self._turns if is_search and not is_heavy else nullcontext():
                 yield release
         finally:
             if is_heavy:
                 self._heavy.release()
+
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+MOST_BODY: Final = 1_000_000
+"""Bytes of a request: a conversation of 200,000 words."""
+_TOO_LARGE: Final = f"the request has more than {MOST_BODY:,} bytes"
+_OPEN: Final = frozenset({"/health", "/ready"})
+
+
+class Guard:
+    """Refuses what no door should see; hands the key of a request on as `scope["state"]["sag_key"]`."""
+
+    def __init__(
+        self, app: ASGIApp, *, keys: AccessKeys | None, hosts: Collection[str], open_paths: Collection[str] = ()
+    ) -> None:
+        """Hold the application behind it.
+
+        Args:
+            app: What answers a request that passes.
+            keys: Who may ask; None: everyone.
+            hosts: Names in `Host` and `Origin`, so that no page of another site talks to it through a name that it
+                points here (DNS rebinding); empty: any, as keys decide.
+            open_paths: Paths without a key, besides those of health.
+        """
+        self._app, self._keys, self._hosts = app, keys, frozenset(hosts)
+        self._open = _OPEN | frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or hand on to the application."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await _refuse(send, *refused)
+            return
+        body = _Body(receive)
+        try:
+            await self._app(scope, body.receive, send)
+        except HTTPException as error:  # of a body that no application took for its own
+            await _refuse(send, error.status_code, error.detail)
+
+    def _refused(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | tuple[int, str, int] | None:
+        """Status, reason and seconds to wait; None where nothing is wrong."""
+        origin = headers.get(b"origin", "")
+        if not self._is_known(headers.get(b"host", "")) or (origin and not self._is_known(origin.partition("://")[2])):
+            return 421, "this server does not answer for that host name; `sag serve --allow-host NAME` lets it"
+        if (
+            headers.get(b"content-length", "0").strip().isdecimal()
+            and int(headers.get(b"content-length", "0")) > MOST_BODY
+        ):
+            return 413, _TOO_LARGE
+        if self._keys is None or scope["path"] in self._open:
+            return None
+        scheme, _, token = headers.get(b"authorization", "").partition(" ")
+        key = self._keys.named_by(token.strip() if scheme.lower() == "bearer" else headers.get(b"x-api-key", ""))
+        if key is None:
+            return 401, "no valid key; send it as `Authorization: Bearer KEY`"
+        scope.setdefault("state", {})["sag_key"] = key
+        wait = self._keys.wait(key)
+        return (429, f"the rate of this key is {key.rate:g} requests a minute", 1 + int(wait)) if wait else None
+
+    def _is_known(self, host: str) -> bool:
+        if not self._hosts:
+            return True
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+        return name.lower() in self._hosts
+
+
+class _Body:
+    """A body that ends where it is too large, whatever its header says."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._size = receive, 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._size += len(message.get("body", b""))
+        if self._size > MOST_BODY:
+            raise HTTPException(413, _TOO_LARGE)
+        return message
+
+
+async def _refuse(send: Send, status: int, reason: str, seconds: int = 0) -> None:
+    body = json.dumps(error_body(status, reason)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(b"retry-after", str(seconds).encode())] if seconds else []
+    headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []  # noqa: PLR2004  no key
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+_KINDS: Final = {401: "invalid_api_key", 404: "not_found", 413: "too_large", 429: "rate_limit_exceeded"}
+
+
+def error_body(status: int, reason: str, code: str = "") -> dict[str, Any]:
+    """An error as clients of OpenAI's interface read it; every door has this form."""
+    kind = "invalid_request_error" if status < 500 else "server_error"  # noqa: PLR2004  faults of the server
+    return {"error": {"message": reason, "type": kind, "code": code or _KINDS.get(status, kind), "param": None}}

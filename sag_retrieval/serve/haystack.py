@@ -17,7 +17,6 @@ class HaystackRetriever:
 
     Examples:
         HaystackRetriever(k=5, where={"language": "en"}).run("Who made the O-ring?")["documents"]
-
     """
 
     def __init__(  # noqa: PLR0913  the arguments of a search
@@ -41,7 +40,6 @@ class HaystackRetriever:
             where: Restriction, as conditions.
             sql: Restriction: a SELECT of ids, or a condition.
             as_of: Only what had been said by this day, month or year.
-
         """
         self.home, self.k = home, k
         self._search = Search(method=method, options=options, where=where, sql=sql, as_of=as_of)

@@ -27,7 +27,6 @@ class LangChainRetriever(BaseRetriever):
         where: Restriction, as conditions.
         sql: Restriction: a SELECT of ids, or a condition.
         as_of: Only what had been said by this day, month or year.
-
     """
 
     home: str | Path | None = None

@@ -22,7 +22,6 @@ class LlamaIndexRetriever(BaseRetriever):
 
     Examples:
         LlamaIndexRetriever(k=5, where={"language": "en"}).retrieve("Who made the O-ring?")
-
     """
 
     def __init__(
@@ -40,7 +39,6 @@ class LlamaIndexRetriever(BaseRetriever):
             k: Largest number of passages.
             callback_manager: LlamaIndex's own.
             search: `method`, `options`, `where`, `sql`, `as_of`, as of `Release.search`.
-
         """
         super().__init__(callback_manager=callback_manager)
         self._held, self._k, self._search = opened(release), k, Search(**search)
@@ -74,7 +72,6 @@ class LlamaIndexQueryEngine(BaseQueryEngine):
 
     Examples:
         LlamaIndexQueryEngine(mode="normal").query("Who made the O-ring?")
-
     """
 
     def __init__(

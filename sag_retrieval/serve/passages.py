@@ -25,7 +25,6 @@ class Search:
         Raises:
             QueryError: If the query is empty or the method unknown.
             FilterError: If the restriction was refused.
-
         """
         return release.search(
             query,

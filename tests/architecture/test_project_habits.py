@@ -106,11 +106,11 @@ def test_a_package_without_its_documents_says_so(tmp_path):
 
 
 def test_links_between_pages_of_the_site_and_of_the_repository_lead_to_pages():
-    assert with_site_links("[a](docs/tutorial.md#x) [b](LICENSE) [c](https://e.org)", "README.md") == (
-        "[a](tutorial.md#x) b [c](https://e.org)"
+    assert with_site_links("[a](docs/concepts.md#x) [b](LICENSE) [c](https://e.org)", "README.md") == (
+        "[a](concepts.md#x) b [c](https://e.org)"
     )
-    assert with_site_links("[a](../SECURITY.md) [b](tutorial.md)", "docs/security.md") == (
-        "[a](report-a-fault.md) [b](tutorial.md)"
+    assert with_site_links("[a](../SECURITY.md) [b](concepts.md)", "docs/security.md") == (
+        "[a](report-a-fault.md) [b](concepts.md)"
     )
-    assert with_site_links("[a](../tutorial.md)", "docs/how-to/own-documents.md") == "[a](../tutorial.md)"
+    assert with_site_links("[a](../concepts.md)", "docs/how-to/own-documents.md") == "[a](../concepts.md)"
     assert [name for name in OUTSIDE if not (ROOT / name).is_file()] == []

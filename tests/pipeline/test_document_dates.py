@@ -34,6 +34,13 @@ def dated(text, **given):
         ({"text": "公告\n日期：2024年3月3日\n\n各位：", "language": "zh"}, ("2024-03-03", "letter head")),
         ({"text": "# Board update\n\nOperations · 12 March 2025\n\nSales grew."}, ("2025-03-12", "letter head")),
         ({"text": "# 季度汇报\n\n市场部 2025年3月12日\n\n销售增长。", "language": "zh"}, ("2025-03-12", "letter head")),
+        ({"text": "Date: 3 March 2024\nReceived: 5 April 2024\n\nDear all,"}, ("2024-03-03", "letter head")),
+        ({"text": "3 March 2024\n\nDear all,\n\n5 April 2024\n\nDear Ann,"}, ("2024-03-03", "letter head")),
+        (
+            {"text": "# The estate\n\n*Updated September 2025, for new staff.*\n\nIt is old."},
+            ("2025-09", "letter head"),
+        ),
+        ({"text": "# 简介\n\n更新于2025年9月，供新员工阅读。", "language": "zh"}, ("2025-09", "letter head")),
         ({"title": "Minutes of 5 May 2023"}, ("2023-05-05", "heading")),
         ({"name": "minutes/2024-07-05 notes.docx"}, ("2024-07-05", "file name")),
         ({"name": "2024-03_VX1.pdf"}, ("2024-03", "file name")),

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from sag_pipeline.importers.command import given_documents, import_command, import_file
 from sag_pipeline.importers.knowledge_graph import graphrag_documents, lightrag_documents
-from sag_pipeline.importers.passages import event_documents, openie_documents
-from sag_pipeline.importers.records import as_triple, listed, read_rows, statement
+from sag_pipeline.importers.records import as_triple, event_documents, listed, openie_documents, read_rows, statement
 from sag_retrieval.core.errors import SourceError
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.document_dates import with_context_dates
+from sag_pipeline.extract.rules.events import offline_events
 from sag_pipeline.sources.conversion import convert
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval import open_release
-from sag_retrieval.core.records import Quarantined
+from sag_retrieval.core.records import Document, Event, Quarantined, Section
 from sag_retrieval.language.mail import new_words
 from tests.support.bare_ingest import bare_ingest
 
@@ -122,6 +125,36 @@ def test_a_mailbox_is_a_document_a_mail_by_its_message_id(archive, tmp_path):
     assert "Ben Moor: Correction: the pump of hall 7 runs at 5 bar, not 3 bar." in found["all.mbox#2"]
     assert found["none.mbox"] == "the mailbox holds no mail"
     assert "no header of an e-mail" in found["words.mbox#1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# Seals\n\nFrom: Ada <ada@example.org>\nTo: Ben\nDate: 2025-06-17 09:00\n\nThey leak again.", ["They leak again."]),
+        ("发件人：李娜\n收件人：张伟\n日期：2025年6月17日\n主题：密封件\n\n密封件又在漏水，请尽快更换。", ["密封件又在漏水，请尽快更换。"]),
+        ("Von: Ada Lin\nGesendet: 17. Juni 2025\nAn: Ben\nBetreff: Dichtung\n\nSie ist wieder undicht.", ["Sie ist wieder undicht."]),
+        ("# Re: Seals\n\nFrom: Ada <ada@example.org>\nDate: 2025-06-17 09:00", ["# Re: Seals"]),
+        ("From: Kiel\nTo: Hamburg\nDate: 3 May 2025", ["From: Kiel To: Hamburg Date: 3 May 2025"]),
+    ],
+)  # fmt: skip
+def test_the_head_of_a_mail_is_no_statement_and_a_form_of_a_journey_is(text, said):
+    own = Document("a.txt", "s", "Seals", text, "en", "{}")
+
+    (events,) = offline_events(own, split_chunks(own, [Section("s1", "a.txt", 0, "", "", 0, len(text))]))
+
+    assert [event.content for event in events] == said
+
+
+def test_the_header_dates_a_mail_whatever_year_its_subject_names(tmp_path):
+    (tmp_path / "a.eml").write_bytes(mail(3, ADA, "Harvest 2019", "Ben,\n\nit was 298 tonnes.\n\nAda").as_bytes())
+
+    (own,) = [parse_document(raw) for raw in list_source(str(tmp_path))]
+    (event,) = with_context_dates(
+        own, [Event("e", "a.eml", "c", 0, "It was 298 tonnes.", own.title, start=90, end=108)]
+    )
+
+    assert own.text.endswith("\n\nAda Lin: it was 298 tonnes.")
+    assert (event.context_date, event.context_source) == ("2025-03-05", "mail header")
 
 
 def test_a_line_of_a_mail_that_begins_as_a_separator_divides_nothing(tmp_path):

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sag_pipeline.extract.claims import Claim, unsure_from
 from sag_pipeline.extract.compared import STATEMENTS, changed
-from sag_pipeline.extract.revisions import Claim, find_revisions, statement_rows, unsure_from
+from sag_pipeline.extract.revisions import find_revisions, statement_rows
 from sag_retrieval.language.words import is_cjk
 
 
@@ -125,6 +126,98 @@ def test_rumours_drafts_and_quotations_revise_nothing(later):
 )
 def test_what_differs_in_more_than_a_value_is_no_revision(one, other):
     assert found(said(one, MAY), said(other, JUNE, "Report")) == []
+
+
+REPORT, BAOGAO = "In all we brought in 312 tonnes of grapes.", "全年共采收葡萄312吨。"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        (REPORT, "The weighbridge was off: it is 298 t, not 312 t as the report says."),
+        (REPORT, "The harvest was not 312 but 298 tonnes."),
+        (REPORT, "It should read 298 tonnes instead of 312 tonnes."),
+        (REPORT, "The 312 tonnes of the report are wrong; it is 298 tonnes."),
+        (REPORT, "We had 312 tonnes at first. That was wrongly put as 312 tonnes; the correct weight is 298 tonnes."),
+        (BAOGAO, "采收量是298吨，不是312吨，多出的14吨是重复登记。"),
+        (BAOGAO, "不是312吨，而是298吨。"),
+        (BAOGAO, "采收量应为298吨（原报312吨）。"),
+        (BAOGAO, "报告中的312吨更正为298吨。"),
+    ],
+)
+def test_a_sentence_that_names_the_wrong_value_corrects_whatever_states_it(earlier, later):
+    title = "更正：采收量" if is_cjk(later) else "Correction of the harvest"
+    old, new = said(earlier, MAY, "采收报告" if is_cjk(later) else "Harvest report"), said(later, JUNE, title)
+
+    ((kind, before, after),) = found(new, old)
+
+    assert (kind, before.strip(" 吨tones"), after.strip(" 吨tones")) == ("corrects", "312", "298")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("The press weighs 312 kilograms.", "The harvest was 298 tonnes, not 312 tonnes."),
+        ("Rain fell for 312 hours.", "The harvest was 298 tonnes, not 312 tonnes."),
+        (REPORT, "It might be 298 tonnes, not 312 tonnes of grapes."),
+        (REPORT, "The harvest was 298 tonnes, not 311 tonnes."),
+        ("The tank holds 30 litres of must.", "The vat takes 40 litres of oil, not 30 litres."),
+    ],
+)
+def test_another_value_or_a_thing_of_another_kind_is_not_corrected(earlier, later):
+    assert [one for one in found(said(earlier, MAY), said(later, JUNE, "Mail")) if one[0] == "corrects"] == []
+
+
+def of_persons(text: str, day: str, names: Sequence[str]) -> Claim:
+    own = [name for name in names if name in text]
+    return said(text, day, "Estate", own, persons=frozenset(own))
+
+
+DALY, SOUSA, HAN, MENG = "Colm Daly", "Ana Sousa", "韩立峰", "孟雨桐"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Colm Daly has been head winemaker since 2013.", "Ana Sousa will become head winemaker on 1 March 2026."),
+        ("The head winemaker, Colm Daly, likes rain.", "Ana Sousa succeeds Colm Daly as head winemaker."),
+        ("Head winemaker Colm Daly opened the tour.", "The board has appointed Ana Sousa head winemaker."),
+        ("质量经理韩立峰汇报了化验结果。", "经研究决定，自2026年2月16日起，由孟雨桐担任质量经理。"),
+        ("韩立峰是石岭酒庄的质量经理。", "任命孟雨桐为质量经理。"),
+        ("原质量经理韩立峰调任销售部。", "质量经理一职由孟雨桐接任。"),
+    ],
+)
+def test_who_takes_an_office_follows_who_holds_it(earlier, later):
+    names = (HAN, MENG) if is_cjk(later) else (DALY, SOUSA)
+    old, new = (of_persons(text, day, names) for text, day in ((earlier, ""), (later, JUNE)))
+
+    assert found(new, old) == [("updates", *names)]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Colm Daly is project manager.", "Ana Sousa becomes manager of the shop."),
+        ("Colm Daly has been head of sales since 2013.", "Ana Sousa became head of finance."),
+        ("Colm Daly has been head winemaker since 2013.", "Ana Sousa may become head winemaker."),
+        ("财务经理韩立峰汇报了结果。", "由孟雨桐担任经理。"),
+        ("财务经理韩立峰汇报了结果。", "由孟雨桐担任质量经理。"),
+    ],
+)
+def test_another_office_or_a_rumour_is_no_succession(earlier, later):
+    names = (HAN, MENG) if is_cjk(later) else (DALY, SOUSA)
+    old, new = (of_persons(text, day, names) for text, day in ((earlier, MAY), (later, JUNE)))
+
+    assert [one for one in found(new, old) if one[0] == "updates"] == []
+
+
+def test_houses_with_other_names_have_their_own_offices():
+    old = said("Colm Daly is head winemaker of Ridge.", MAY, "Ridge", [DALY, "Ridge"], persons=frozenset([DALY]))
+    new = said(
+        "Ana Sousa became head winemaker of Quinta.", JUNE, "Quinta", [SOUSA, "Quinta"], persons=frozenset([SOUSA])
+    )
+
+    assert found(old, new) == []
 
 
 def test_different_names_are_different_subjects():

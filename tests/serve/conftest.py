@@ -77,8 +77,7 @@ def serving(app: Callable[..., object]) -> Iterator[str]:
 def served(served_home: Path) -> Iterator[httpx.Client]:
     """A client of a server without keys."""
     pytest.importorskip("fastapi", reason="serve: fastapi not installed, an extra")
-    from sag_retrieval.serve.access import CurrentRelease, Service
-    from sag_retrieval.serve.guard import LOOPBACK
+    from sag_retrieval.serve.access import LOOPBACK, CurrentRelease, Service
     from sag_retrieval.serve.http import build_app
 
     service = Service(CurrentRelease(served_home))

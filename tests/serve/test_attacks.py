@@ -22,8 +22,15 @@ pytest.importorskip("fastapi", reason="serve: fastapi not installed, an extra")
 mcp = pytest.importorskip("mcp", reason="serve: mcp not installed, an extra")
 
 from sag_retrieval.serve import access  # noqa: E402
-from sag_retrieval.serve.access import AccessKey, AccessKeys, CurrentRelease, Service, hash_of, read_keys  # noqa: E402
-from sag_retrieval.serve.guard import LOOPBACK  # noqa: E402
+from sag_retrieval.serve.access import (  # noqa: E402
+    LOOPBACK,
+    AccessKey,
+    AccessKeys,
+    CurrentRelease,
+    Service,
+    hash_of,
+    read_keys,
+)
 from sag_retrieval.serve.http import build_app  # noqa: E402
 
 FOREIGN = f"legal/{SECRET}.md"

@@ -220,7 +220,8 @@ def test_the_command_shows_what_it_would_do_and_asks(home):
         "source": away["source"],
         "state": "deleted",
     }
-    assert "no document is named" in sag("documents", "disable", "--where", "metadata.department=legal", "--yes")
+    nothing = sag("documents", "disable", "--where", "metadata.department=legal", "--yes", ends=2)
+    assert "no document to disable is named; nothing was changed" in nothing
     listed = json.loads(sag("documents", "list", "--where", 'metadata.department__in=["legal","sales"]', "--json"))
     assert [each["state"] for each in listed] == ["found", "found", "deleted"]
     assert json.loads(sag("documents", "enable", "--where", "title__contains=case", "--yes", "--json")) == {

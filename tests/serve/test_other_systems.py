@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from sag_retrieval.core.locks import take_lock
+from sag_retrieval.core.durable import take_lock
 
 CODE = """
 import sys

@@ -17,8 +17,14 @@ from tests.support.browser import PATIENCE
 pytest.importorskip("fastapi", reason="serve: fastapi not installed, an extra")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
 
-from sag_retrieval.serve.access import AccessKey, AccessKeys, CurrentRelease, Service, hash_of  # noqa: E402
-from sag_retrieval.serve.guard import LOOPBACK  # noqa: E402
+from sag_retrieval.serve.access import (  # noqa: E402
+    LOOPBACK,
+    AccessKey,
+    AccessKeys,
+    CurrentRelease,
+    Service,
+    hash_of,
+)
 from sag_retrieval.serve.http import build_app  # noqa: E402
 
 pytestmark = pytest.mark.browser

@@ -23,9 +23,12 @@ from tests.support.loops import finished
 pytest.importorskip("fastapi", reason="serve: fastapi not installed, an extra")
 mcp = pytest.importorskip("mcp", reason="serve: mcp not installed, an extra")
 
-from sag_retrieval.serve.access import CurrentRelease, Service  # noqa: E402
+from sag_retrieval.serve.access import (  # noqa: E402
+    LOOPBACK,
+    CurrentRelease,
+    Service,
+)
 from sag_retrieval.serve.agents import build_server  # noqa: E402
-from sag_retrieval.serve.guard import LOOPBACK  # noqa: E402
 from sag_retrieval.serve.http import build_app  # noqa: E402
 
 QUESTION = "Who built the Heron buoy?"

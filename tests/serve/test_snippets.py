@@ -26,8 +26,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def address(demo, demo_home):
-    from sag_retrieval.serve.access import CurrentRelease, Service
-    from sag_retrieval.serve.guard import LOOPBACK
+    from sag_retrieval.serve.access import LOOPBACK, CurrentRelease, Service
     from sag_retrieval.serve.http import build_app
 
     with serving(build_app(Service(CurrentRelease(demo_home)), LOOPBACK)) as found:

@@ -86,7 +86,6 @@ def bare_ingest(
 
     Raises:
         SagError: If no source exists, a step failed, or a check refused the release, which is then not current.
-
     """
     chosen = build_options(RunOptions, options, what="ingest")
     settings = load_settings()

@@ -15,7 +15,6 @@ def graph_parts(rows: Mapping[str, pa.Table]) -> GraphParts:
 
     Raises:
         ReleaseError: If a row names one that does not exist.
-
     """
     event_key = _pairs(rows, "event_keys", "events", "keys")
     chunk_key = _pairs(rows, "chunk_keys", "chunks", "keys")

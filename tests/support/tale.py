@@ -23,7 +23,6 @@ def tale(
         persons: Keys; an event carries those of which its sentence says a word.
         changed: Sentences as the document has them, by what extraction made of them.
         everywhere: A key of every event.
-
     """
     texts, contents, chunk, spans, links = [], [], [], [], []
     for number, (_, sentences) in enumerate(parts):

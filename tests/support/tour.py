@@ -73,7 +73,6 @@ class Visit:
 
         Raises:
             RuntimeError: If it failed, with its last line of errors.
-
         """
         at = {"documents": self.documents, "pipeline": self.folder / "pipeline.yaml", "folder": self.folder}
         at |= {"talk": self.folder / "talk.json"}

@@ -25,7 +25,7 @@ from sag_pipeline.extract.summaries import summarise
 from sag_pipeline.extract.triples import read_triples
 from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_pipeline.importers.knowledge_graph import events_of_graph, merge_graphs, spelling_in
-from sag_pipeline.importers.passages import event_documents, openie_documents
+from sag_pipeline.importers.records import event_documents, openie_documents
 from sag_pipeline.sources.decoding import decode
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited, cite, merge_answers, support

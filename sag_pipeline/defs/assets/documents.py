@@ -13,7 +13,7 @@ from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec, corpus_asse
 from sag_pipeline.defs.resources import PipelineResource, now, progress_of, result_of, table, warn_of
 from sag_pipeline.llm.extract import events_work, sections_work, summaries_work, triples_work
 from sag_pipeline.llm.key_waves import known_keys_work
-from sag_pipeline.llm.stored_types import current_index
+from sag_pipeline.llm.known_names import current_index
 from sag_pipeline.runs.dagster_runs import is_kept, lacks
 from sag_pipeline.sources.folders import SourceOptions, refuse_source
 from sag_pipeline.step_runner import RunStats, step_of

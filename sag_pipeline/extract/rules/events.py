@@ -181,7 +181,8 @@ def _events_of(document: Document, chunk: Chunk, page: Page, table: _Table, *, i
         table.announced = (label.fact or one_line(text[label.start : label.end]))[-_LONGEST_TITLES:]
     kept = [piece for piece in kept if not piece.is_label or _has_date(text, piece)] or kept
     if not kept and not table.announced:
-        kept = [_Piece(line.start, line.end, is_line=True) for line in lines if line.kind is not LineKind.RULE]
+        own = [line for line in lines if line.kind is not LineKind.RULE and not page.is_head(line)]
+        kept = [_Piece(line.start, line.end, is_line=True) for line in own]
         kept = list(_joined(text, [piece for piece in kept if _says(text, piece)]))
     return _make_events(document, chunk, _with_names(text, kept))
 
@@ -212,7 +213,7 @@ def _pieces(page: Page, lines: Sequence[Line], table: _Table) -> Iterator[_Piece
         is_header = line.kind is LineKind.ROW and after is LineKind.RULE
         if is_header:
             table.begin(text[line.start : line.end])
-        if line.kind in (LineKind.HEADING, LineKind.RULE) or is_header or page.is_furniture(line):
+        if line.kind in (LineKind.HEADING, LineKind.RULE) or is_header or page.is_head(line) or page.is_furniture(line):
             opens = opens or line.kind is LineKind.HEADING
             continue
         for piece in _with_lead(text, line, list(_of_line(page, line, table)), table):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sag_pipeline.extract.rules.headings import headings_of
 from sag_retrieval.language.data import patterns, word_lists
 from sag_retrieval.language.layout import Line, LineKind, logical_lines, trimmed
-from sag_retrieval.language.mail import senders
+from sag_retrieval.language.mail import mail_heads, senders
 from sag_retrieval.language.words import STOP_WORDS, fold, words
 
 _EN, _ZH = word_lists("en"), word_lists("zh")
@@ -95,6 +95,7 @@ class Page:
         self._starts = [line.start for line in self._lines]
         self._turns = turns_of(text, self._lines)
         self.has_head = bool(senders(text))
+        self._heads = mail_heads(text)
         self._titles = {heading.start for heading in headings_of(text, language, self._lines)}
         self._bare = [_bare(text, line) for line in self._lines]
         self._often = {bare for bare, count in Counter(self._bare).items() if bare and count >= _RUNNING}
@@ -120,6 +121,11 @@ class Page:
         """Whether a line only names what follows: a line that stands alone like a heading, or one in capitals."""
         whole = self._lines[self._row(line)]
         return whole.start in self._titles or _is_shouted(self.text[whole.start : whole.end])
+
+    def is_head(self, line: Line) -> bool:
+        """Whether a line is of the head of a mail, which says nothing."""
+        row = bisect_right(self._heads, line.start, key=lambda head: head.start) - 1
+        return row >= 0 and line.end <= self._heads[row].end
 
     def is_furniture(self, line: Line) -> bool:
         """Whether a line stands again and again, but for its digits, as running heads and page marks do."""

@@ -123,6 +123,8 @@ def _said(name: str, text: str) -> str:
     for line in lines:
         is_turn = line.kind in (LineKind.PROSE, LineKind.LABEL)
         words = one_paragraph(text[line.start : line.end]) if is_turn else text[line.start : line.end]
+        if line is lines[-1] and words in {name, *name.split()}:  # who signs
+            continue
         parts.append(f"{mark}{words}" if is_turn else words)
     return joined(parts)
 

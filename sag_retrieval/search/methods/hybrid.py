@@ -28,9 +28,8 @@ from sag_retrieval.search.method import (
     parse_query,
     rank_by,
 )
-from sag_retrieval.search.methods.think_on_graph.evidence import evidence_of, graph_trace
 from sag_retrieval.search.methods.think_on_graph.method import SEARCH as GRAPH_SEARCH
-from sag_retrieval.search.methods.think_on_graph.method import walk_release
+from sag_retrieval.search.methods.think_on_graph.method import evidence_of, graph_trace, walk_release
 from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, Walk
 from sag_retrieval.search.options import Share
 from sag_retrieval.search.rank import dense_share, mean_score, typical_length
@@ -107,9 +106,7 @@ def boosts(scores: Mapping[Any, float], kg_boost: float) -> dict[Any, float]:
 
     most is `min(0.25, 0.15 + 0.07 · kg_boost)`. Empty for `kg_boost` 0.
 
-    Source:
-        docs/algorithm.md §hybrid.3
-
+    Source: docs/algorithm.md §hybrid.3.
     """
     if kg_boost <= 0:
         return {}
@@ -129,9 +126,7 @@ def keywords(query: str, shortest: int = 3, stop_words: AbstractSet[str] = STOP_
 def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
     """How many of the keywords each text contains, also inside words.
 
-    Source:
-        docs/algorithm.md §hybrid.2
-
+    Source: docs/algorithm.md §hybrid.2.
     """
     lowered = [text.lower() for text in texts]
     return np.array([sum(word in text for word in found) for text in lowered], np.float64)
@@ -143,9 +138,7 @@ def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) ->
     m scales scores to [0, 1] by minimum and maximum, or to 0 if all are equal; w is `share`. With a
     `candidate_multiplier` only the chunks with the best sum without keywords are kept.
 
-    Source:
-        docs/algorithm.md §hybrid.4
-
+    Source: docs/algorithm.md §hybrid.4.
     """
     lexical, likeness = min_max(raw.bm25, raw.allowed), min_max(raw.dense, raw.allowed)
     hybrid = fuse_texts(lexical, likeness, share)

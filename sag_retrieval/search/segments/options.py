@@ -54,7 +54,6 @@ class SegmentOptions(CheckedOptions):
         Args:
             characters: Characters that may be returned.
             chunk_length: Mean characters of a chunk.
-
         """
         count = max(1, round(characters / max(chunk_length, 1.0)))
         return replace(
@@ -84,7 +83,6 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
     Raises:
         SettingsError: If the preset or a name is unknown (the message lists the known ones), or a value is out
             of bounds.
-
     """
     if isinstance(given, str):
         if given not in PRESETS:

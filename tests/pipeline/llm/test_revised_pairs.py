@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sag_pipeline.extract.revisions import Claim, find_revisions
+from sag_pipeline.extract.claims import Claim
+from sag_pipeline.extract.revisions import find_revisions
 from sag_pipeline.llm.revised_pairs import _judged
 from sag_retrieval import open_release
 from tests.support.bare_ingest import bare_ingest

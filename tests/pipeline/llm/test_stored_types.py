@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sag_pipeline.llm.stored_types import with_stored_types
+from sag_pipeline.llm.known_names import with_stored_types
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs.estimate import estimate_run
 from sag_retrieval.core.options import build_options

@@ -97,7 +97,6 @@ def compare_after(home, folder, change, questions=()):
 
     Returns:
         How many layers it has.
-
     """
     home.put({name: made for name, made in change.items() if made is not None})
     home.remove([name for name, made in change.items() if made is None and name in home.kept])

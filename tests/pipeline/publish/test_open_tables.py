@@ -24,10 +24,10 @@ from sag_retrieval.clusters.events import event_table
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, weigh_edges
 from sag_retrieval.release.manifest import Manifest
-from sag_retrieval.release.projection import projected
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import TABLES, VIEWS
+from sag_retrieval.release.vectors import projected
 from tests.pipeline.publish.histories import Home, Made
 from tests.pipeline.publish.test_histories import FIRST, long
 from tests.support.buckets import KEY_ID, SECRET, environment_of, new_bucket, s3_server
@@ -93,6 +93,7 @@ class S3(ArrowFSWrapper):
 folder, files = sys.argv[1], S3FileSystem(endpoint_override=os.environ["AWS_ENDPOINT_URL"], scheme="http")
 lance = lancedb.connect(f"{folder}/lance", storage_options={"allow_http": "true"})
 tables = duckdb.connect()
+tables.execute("SET enable_progress_bar = false")  # a slow machine shows one, on standard output
 tables.register_filesystem(S3(files))
 with files.open_input_file(folder.removeprefix("s3://") + "/tables/views.sql") as sql:
     views = sql.read().decode().replace("'tables/", f"'{folder}/tables/").replace("'*/", f"'{folder}/*/")

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask import AskOptions
 from sag_retrieval.ask.table_question import form_of
+from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import QueryError
 from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
@@ -20,6 +22,17 @@ ORDERS = """# Orders
 | PO-3 | Nettle Farm | 2025-03-02 | 2,500 | yes | late |
 | PO-4 | Nettle Farm | 2025-07-19 | - | no | pending |
 """
+ACTIONS = """# Yard meeting
+
+## Actions
+
+| No. | Action | Owner | Due | Status |
+|---|---|---|---|---|
+| 1 | Replace the seals of all lids | Ann Lee | 2025-04-10 | open |
+| 2 | Send the claim to the insurer | Bo Marsh | 2025-03-27 | done |
+| 3 | Get two quotes for wind machines | Cy Stone | 2025-05-15 | open |
+"""
+CONTRACTS = "合同,供应商,金额（元）,状态\nH-1,金源,100,已交货\nH-2,蓝海,300,未交货\nH-3,金源,500,未交货\n"
 TASKS = "任务,执行人,完成日期,进展\n预订礼堂,李安,2025-03-05,进行中\n订购鲜花,高博,2025-04-01,已结束\n租借桌椅,李安,2025-06-30,进行中\n"
 PRICES = "| Item | Price |\n|---|---|\n| Seal | 3 EUR |\n| Ring | 4 USD |\n| Bolt | 5 EUR |\n"
 EXPORTS = """| Shipment | Buyer | Amount | Currency |
@@ -35,7 +48,8 @@ EXPORTS = """| Shipment | Buyer | Amount | Currency |
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     """Tables in two formats and languages."""
     home, folder = (tmp_path_factory.mktemp(name) for name in ("home", "files"))
-    for name, text in {"orders.md": ORDERS, "任务.csv": TASKS, "prices.md": PRICES, "exports.md": EXPORTS}.items():
+    files = {"orders.md": ORDERS, "任务.csv": TASKS, "prices.md": PRICES, "exports.md": EXPORTS}
+    for name, text in {**files, "yard.md": ACTIONS, "合同.csv": CONTRACTS}.items():
         (folder / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAG_HOME", str(home))
@@ -59,6 +73,16 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
         ("Which orders are not late?", "PO-2 [1]; PO-4 [2]", 2),
         ("李安有几项任务在进行中？", "2：预订礼堂[1]；租借桌椅[2]", 2),
         ("下一个完成日期是哪天？", "2025-04-01：订购鲜花[1]", 1),
+        ("Who has to get the quotes for wind machines?", "Get two quotes for wind machines – Cy Stone [1] (“yard", 1),
+        ("By when must the seals of the lids be replaced?", "Replace the seals of all lids – 2025-04-10 [1]", 1),
+        ("Which actions of Cy Stone are due in May?", "Get two quotes for wind machines [1]", 1),
+        ("Which orders are not yet paid?", "PO-2 – 800 EUR [1]; PO-4 [2]", 2),
+        ("What is the total amount of the shipments per buyer?", "Bluebird: 700 USD; Halden: 1,300 EUR. S-3", 3),
+        ("What is the total amount of the shipments, per currency?", "1,300 EUR + 700 USD: S-1", 3),
+        ("How many orders are there by customer?", "Nettle Farm: 2; Vale Brewery: 2. PO-3", 4),
+        ("哪些合同还没有交货？", "H-2[1]；H-3[2]", 2),
+        ("哪些合同已经交货？", "H-1[1]", 1),
+        ("各供应商的合同金额合计多少？", "蓝海：300 CNY；金源：600 CNY。", 3),
     ],
 )
 def test_rows_answer_and_are_cited(release, question, begins, cited):
@@ -103,10 +127,25 @@ def test_amounts_of_two_currencies_are_never_added_or_compared(release):
         "What is the average age of the customers?",
         "How many orders are late without a reason?",
         "取消的任务有多少项？",
+        "Who has to get the quotes for solar panels?",
+        "Who has to replace the seals of 9 lids?",
     ],
 )
 def test_a_word_that_no_cell_or_column_explains_is_not_counted_over(release, question):
     assert release.ask(question).sql == ""
+
+
+def test_the_screen_shows_the_answer_and_explained_its_rows_and_sql(release):
+    question = "Which orders are not late?"
+
+    plain = CliRunner().invoke(main, ["ask", question]).output
+    explained = CliRunner().invoke(main, ["ask", question, "--explain"]).output
+
+    assert "[1]–[2] orders.md" in plain
+    assert len(plain.splitlines()) <= 5
+    assert "SELECT" not in plain
+    assert "SELECT" in explained
+    assert "PO-2 · Vale Brewery" in explained
 
 
 def test_a_day_that_is_none_is_refused():

@@ -27,9 +27,7 @@ def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) 
     `count` entities that share most words with the question are added with `0.8 · Jaccard`; the higher score
     counts.
 
-    Source:
-        docs/algorithm.md §think-on-graph.3
-
+    Source: docs/algorithm.md §think-on-graph.3.
     """
     named = graph.mentioned(query)[:count]
     seeds = {int(row): name_score(graph, row) for row in named}
@@ -54,7 +52,6 @@ def asks_many_hops(query: str) -> bool:
     Examples:
         >>> asks_many_hops("A timeline of Acme"), asks_many_hops("authentic reviews")
         (True, False)
-
     """
     text = fold(query)
     return bool(_ENGLISH.search(text) or _CHINESE.search(text))
@@ -119,9 +116,7 @@ def expand(
 
     A grown beam scores `score + 0.75^(hop − 1) · relevance`. `allowed` has one flag per triple.
 
-    Source:
-        docs/algorithm.md §think-on-graph.5
-
+    Source: docs/algorithm.md §think-on-graph.5.
     """
     parts: list[tuple[Rows, Rows64, Floats, Floats]] = []
     for number, beam in enumerate(beams):
@@ -182,9 +177,7 @@ class Grown:
 def keep_best(graph: KnowledgeGraph, grown: Grown, width: int) -> list[Beam]:
     """The `width` best beams, at most one for each entity reached; ties by place.
 
-    Source:
-        docs/algorithm.md §think-on-graph.6
-
+    Source: docs/algorithm.md §think-on-graph.6.
     """
     count = 4 * width
     while True:

@@ -133,9 +133,7 @@ def walk(
         hints: Additional information for the walk.
         allowed: Shape (triples,): which triples may be used; None: all.
 
-    Source:
-        docs/algorithm.md §think-on-graph.3 to 9
-
+    Source: docs/algorithm.md §think-on-graph.3 to 9.
     """
     asked = frozenset(words(query))
     overlap = graph.entities.jaccard(asked)

@@ -64,9 +64,7 @@ class PathJudge:
     def choose(self, paths: Sequence[str], count: int) -> list[int]:
         """Positions of at most `count` chosen paths, each once; empty without a usable answer.
 
-        Source:
-            docs/algorithm.md §think-on-graph.6
-
+        Source: docs/algorithm.md §think-on-graph.6.
         """
         listed = "\n".join(f"{number}. {path}" for number, path in enumerate(paths, start=1))
         answer = self._ask("graph_prune", ChosenPaths, paths=listed, count=count)
@@ -81,9 +79,7 @@ class PathJudge:
         The prompt numbers documents from 1, each with its title, if it has one, and its paths. The last of several
         scores for one document counts.
 
-        Source:
-            docs/algorithm.md §think-on-graph.8
-
+        Source: docs/algorithm.md §think-on-graph.8.
         """
         documents = list(paths_of)[:MOST_DOCUMENTS]
         lines = [f"{title(document)}: {'; '.join(paths_of[document])}".removeprefix(": ") for document in documents]
@@ -140,9 +136,7 @@ _FILLED = 0.7
 def score_by_paths(graph: KnowledgeGraph, beams: Sequence[Beam]) -> dict[int, float]:
     """Every edge of every beam adds `0.6 · max(0, beam score) + 0.4 · relevance` to its document.
 
-    Source:
-        docs/algorithm.md §think-on-graph.7
-
+    Source: docs/algorithm.md §think-on-graph.7.
     """
     scores: dict[int, float] = {}
     for beam in beams:
@@ -155,9 +149,7 @@ def score_by_paths(graph: KnowledgeGraph, beams: Sequence[Beam]) -> dict[int, fl
 def combine(candidates: Sequence[int], judged: DocumentScoreMap, by_paths: DocumentScoreMap) -> dict[int, float]:
     """The judge's scores; if fewer than half are given, the others are `0.7 ·` their scaled path score.
 
-    Source:
-        docs/algorithm.md §think-on-graph.8
-
+    Source: docs/algorithm.md §think-on-graph.8.
     """
     scores = {document: judged[document] for document in candidates if document in judged}
     if 2 * len(scores) >= len(candidates):
@@ -169,9 +161,7 @@ def combine(candidates: Sequence[int], judged: DocumentScoreMap, by_paths: Docum
 def mix(judged: DocumentScoreMap, scaled: DocumentScoreMap) -> dict[int, float]:
     """Half the judge's score, 0 without one, and half the scaled path score of every document.
 
-    Source:
-        docs/algorithm.md §think-on-graph.8
-
+    Source: docs/algorithm.md §think-on-graph.8.
     """
     return {document: 0.5 * judged.get(document, 0.0) + 0.5 * score for document, score in scaled.items()}
 
@@ -179,9 +169,7 @@ def mix(judged: DocumentScoreMap, scaled: DocumentScoreMap) -> dict[int, float]:
 def scale(scores: DocumentScoreMap) -> dict[int, float]:
     """Scores above 0, scaled to [0, 1] by minimum and maximum; all 1 if they are equal.
 
-    Source:
-        docs/algorithm.md §think-on-graph.9
-
+    Source: docs/algorithm.md §think-on-graph.9.
     """
     above = {document: score for document, score in scores.items() if score > 0}
     if not above:
@@ -197,9 +185,7 @@ def scale_by_rank(scores: DocumentScoreMap) -> dict[int, float]:
 
     Path scores have no upper bound, and one document with many paths leaves all others near 0.
 
-    Source:
-        docs/algorithm.md §think-on-graph.9
-
+    Source: docs/algorithm.md §think-on-graph.9.
     """
     best = sorted((document for document, score in scores.items() if score > 0), key=lambda d: -scores[d])
     return {document: 1 - place / (2 * len(best)) for place, document in enumerate(best)}

@@ -42,7 +42,6 @@ def explain(source: ReleaseTiers, query: Query, response: TiersFound, chunks: Ro
         query: What was asked.
         response: What each tier found.
         chunks: The chunks that are returned.
-
     """
     ways = _Ways(source, query, response)
     found = {tier: [row for row, _ in response.hits[tier]] for tier in TIERS}

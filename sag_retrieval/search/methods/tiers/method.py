@@ -1,22 +1,34 @@
 """Tiered retrieval as a search method: from the rows found in the tiers to chunks."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.errors import QueryError, shown
+from sag_retrieval.core.options import build_options
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
-from sag_retrieval.search.methods.tiers.categories import COMMUNITIES, Categories, load_categories, made_at
+from sag_retrieval.release.reader import Reader
+from sag_retrieval.search.method import Allowed, Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
 from sag_retrieval.search.methods.tiers.explain import explain
 from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
-from sag_retrieval.search.methods.tiers.source import ReleaseTiers
-from sag_retrieval.search.methods.tiers.workflow import TiersFound, TierStep, search_tiers
+from sag_retrieval.search.methods.tiers.result import TiersResult, result_of
+from sag_retrieval.search.methods.tiers.source import COMMUNITIES, Categories, ReleaseTiers, load_categories, made_at
+from sag_retrieval.search.methods.tiers.workflow import (
+    TiersFound,
+    TierStep,
+    Turn,
+    question_text,
+    retrieve,
+    search_tiers,
+    stand_alone,
+)
 from sag_retrieval.search.rank import mean_score, structure_share
 
 SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(top_k=20))
@@ -44,9 +56,7 @@ def tiers_method(
     were not searched, a tenth of the best such category's score. Without a model i, d and c count less the longer
     documents are. The ranking is empty if no retrieval is needed.
 
-    Source:
-        docs/algorithm.md §tiers.3
-
+    Source: docs/algorithm.md §tiers.3.
     """
 
     def rank(index: Index, query: Query) -> Ranking:
@@ -146,3 +156,78 @@ def _scores(scores: list[float | None]) -> Floats:
     """Scores as given; for rows chosen by a language model, decreasing evenly from 0.5, the level of cosines."""
     count = len(scores)
     return np.array([0.5 - place / (4 * count) if s is None else s for place, s in enumerate(scores)], np.float64)
+
+
+Conversation = str | Sequence[str | Mapping[str, Any]]
+"""A question, or turns of a conversation as chat models take them: `{"role": …, "content": …}`."""
+_USER: Final = "user"
+_SPOKEN: Final = (_USER, "assistant")
+"""Roles whose turns a question may refer to; others hold instructions."""
+
+
+def retrieve_tiers(
+    reader: Reader,
+    messages: Conversation,
+    allowed: Allowed | None = None,
+    options: TiersOptions | Mapping[str, Any] | None = None,
+    *,
+    method: Literal["rag", "llm"] | None = None,
+    chat: ChatModel | None = None,
+) -> TiersResult:
+    """Categories, events and documents of a release for the last turn of a conversation.
+
+    Args:
+        reader: The release.
+        messages: See `Conversation`.
+        allowed: What a restriction leaves.
+        options: Options, or names and values.
+        method: Replaces that of the options.
+        chat: Judges and rewrites; without one, rules and vectors do.
+
+    Raises:
+        QueryError: If there is no question, it is too long, or the last turn is not of the user.
+        RecordError: If a message has an unknown form.
+        SettingsError: If an option is unknown or out of bounds.
+    """
+    chosen = build_options(TiersOptions, options, what="tiers")
+    if method is not None:
+        chosen = build_options(TiersOptions, {"method": method}, what="tiers", base=chosen)
+    turns = turns_of(messages)
+    question, earlier = turns[-1].text, turns[:-1]
+    Query(question)  # its checks are those of every query
+    index = reader.index
+    source = ReleaseTiers(index, categories_of(index, reader.folder, chosen.categories), allowed)
+    response = retrieve(
+        [turn.text for turn in turns],
+        source,
+        chosen,
+        chat=chat,
+        rewrite=lambda asked: stand_alone(index, asked, earlier, allowed),
+    )
+    return result_of(response, reader.manifest.release_id)
+
+
+def turns_of(messages: Conversation, *, is_asked: bool = True) -> list[Turn]:
+    """The turns of user and assistant; `is_asked`: the last one is the question.
+
+    Raises:
+        QueryError: If there is none, one is empty, or the last is not of the user.
+        RecordError: If a message has an unknown form.
+    """
+    listed = [messages] if isinstance(messages, str | Mapping) else messages
+    if not isinstance(listed, Sequence):
+        raise QueryError(f"messages must be a question or a list of messages, got {shown(messages)}")
+    spoken = [(_role(message), message) for message in listed]
+    turns = [Turn(question_text(message), role == _USER) for role, message in spoken if role in _SPOKEN]
+    if not is_asked:
+        return turns
+    if not turns:
+        raise QueryError("no question given; the last message must be one of the user")
+    if not turns[-1].is_user:
+        raise QueryError("the last message is of the assistant; it must be the user's question")
+    return turns
+
+
+def _role(message: object) -> str:
+    role = message.get("role", _USER) if isinstance(message, Mapping) else _USER
+    return role if isinstance(role, str) else _USER

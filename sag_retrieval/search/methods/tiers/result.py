@@ -92,7 +92,6 @@ class TiersResult(Convertible):
             ...     found = release.retrieve("Who made the O-ring?")
             >>> [row["tier"] for row in found.to_dict()["items"]][:1]
             ['item']
-
         """
         return asdict(self)
 
@@ -105,7 +104,6 @@ class TiersResult(Convertible):
             ...     found = release.retrieve("Who made the O-ring?")
             >>> found.to_arrow().column_names[:4]
             ['tier', 'rank', 'row_id', 'title']
-
         """
         return _table(self.rows)
 

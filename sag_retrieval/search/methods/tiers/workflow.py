@@ -41,9 +41,7 @@ def stand_alone(index: Index, question: str, earlier: Sequence[Turn], allowed: A
     names are those of the release's keys in the latest turns, back to one of the user; without any, the latest turn
     of the user is put before the question.
 
-    Source:
-        docs/algorithm.md §tiers.4
-
+    Source: docs/algorithm.md §tiers.4.
     """
     own = names_in(index, question, allowed)
     refers = _REFERS_ZH if is_cjk(question) else _REFERS_EN
@@ -94,7 +92,6 @@ def read_decision(text: str) -> tuple[Decided, str | None]:
     Examples:
         >>> read_decision("<decision>NO_RETRIEVE</decision>"), read_decision("maybe")
         (('NO_RETRIEVE', None), ('RETRIEVE', None))
-
     """
     tagged = _within(_DECISION, text)
     decided = text if tagged is None else tagged
@@ -183,7 +180,6 @@ def question_text(query: object) -> str:
     Raises:
         RecordError: If it has another form.
         QueryError: If the text is empty.
-
     """
     content = query.get("content") if isinstance(query, Mapping) else query
     text = content.get("text") if isinstance(content, Mapping) and isinstance(query, Mapping) else content
@@ -200,7 +196,6 @@ def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...
     Raises:
         RecordError: If a query has an unknown form.
         QueryError: If there is none, or one is empty.
-
     """
     if isinstance(queries, str | Mapping):
         queries = [queries]
@@ -286,9 +281,7 @@ def retrieve(
         RecordError: If a query has an unknown form.
         QueryError: If there is no query, or an empty one.
 
-    Source:
-        docs/algorithm.md §tiers.1
-
+    Source: docs/algorithm.md §tiers.1.
     """
     found = search_tiers(queries, source, options or TiersOptions(), chat, rewrite)
     rows = {tier: _rows(source, tier, found.hits[tier]) for tier in TIERS}

@@ -9,9 +9,8 @@ from sag_retrieval.core.errors import ModelUnavailable, QueryError, SettingsErro
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.search.method import Allowed, Query
 from sag_retrieval.search.methods.tiers import TierOptions, TiersOptions, retrieve
-from sag_retrieval.search.methods.tiers.categories import load_categories
 from sag_retrieval.search.methods.tiers.method import tiers_method
-from sag_retrieval.search.methods.tiers.source import ReleaseTiers
+from sag_retrieval.search.methods.tiers.source import ReleaseTiers, load_categories
 from sag_retrieval.search.methods.tiers.workflow import Chosen
 from tests.support.small_release import build_index
 

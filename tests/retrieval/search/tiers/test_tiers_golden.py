@@ -10,7 +10,7 @@ import pytest
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.search.methods.tiers import TierOptions, TiersOptions, retrieve
-from sag_retrieval.search.methods.tiers.categories import best_of, cosines
+from sag_retrieval.search.methods.tiers.source import best_of, cosines
 from sag_retrieval.search.methods.tiers.workflow import Decision, question_text, read_decision
 from tests.support.golden import recorded
 

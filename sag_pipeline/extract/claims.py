@@ -1,0 +1,328 @@
+"""What a statement claims: its values, its words and names, when it was said, and what words of correction it has."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
+
+from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
+from sag_retrieval.core.records import make_id
+from sag_retrieval.language.data import patterns
+from sag_retrieval.language.dates import DATE, DAY, dates
+from sag_retrieval.language.quantities import quantities
+from sag_retrieval.language.sentences import spans_within
+from sag_retrieval.language.spans import is_weak, revising, subject_terms
+from sag_retrieval.language.words import fold, is_cjk
+
+RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
+
+OFFICE: Final = "office"
+STEM: Final = 4
+"""First letters by which a noun and its verb are one word: handover, handed."""
+_NOUN = patterns("all")["counted_noun"]
+"""What is counted, behind a number."""
+_DIGITS = patterns("all")["digits"]
+_CLOCK = patterns("all")["clock"]
+_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
+_SPELLED = patterns("all")["spelled_date"]
+_EXACT: Final = 3
+_BESIDE: Final = 24
+"""Characters beside a value in which words tell that it is an old one."""
+_NAMED = patterns("all")["numbered_name"]
+_YEAR = patterns("all")["year"]
+
+
+class Stated(NamedTuple):
+    """A value that a statement states: its kind with its unit, what it is, and how it is written."""
+
+    kind: str
+    value: str
+    text: str
+
+    @property
+    def figure(self) -> str:
+        """Its digits; empty for a date."""
+        return "" if self.kind == DATE else "".join(filter(str.isdigit, fold(self.text)))
+
+
+class Correction(NamedTuple):
+    """A value that a sentence takes back, and the one that it puts in its place."""
+
+    old: Stated
+    new: Stated
+    sentence: str
+
+
+class Taking(NamedTuple):
+    """Who takes an office: the id of the name, the office, and the words that say so."""
+
+    who: str
+    office: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An event with what tells whether it revises another."""
+
+    event_id: str
+    document_id: str
+    chunk_id: str
+    content: str
+    title: str
+    said: str = ""
+    """When it was said, ISO; empty: unknown."""
+    language: str = "en"
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By id of the key: its name."""
+    persons: frozenset[str] = frozenset()
+    """Ids of the names of persons."""
+    about: frozenset[str] = frozenset()
+    """Ids of the names that the title of its document has: what a statement that names nothing is about."""
+    is_unsure: bool = False
+    """Whether it stands in a draft, or where a message repeats an earlier one."""
+
+    @cached_property
+    def values(self) -> tuple[Stated, ...]:
+        """Dates, amounts, times of day and bare numbers, in order; not those that number a thing (`line 3`)."""
+        return tuple(each for _, _, each in self._placed)
+
+    @cached_property
+    def kinds(self) -> dict[str, set[str]]:
+        """Its values by their kinds."""
+        found: dict[str, set[str]] = {}
+        for each in self.values:
+            found.setdefault(each.kind, set()).add(each.value)
+        return found
+
+    @cached_property
+    def _placed(self) -> list[tuple[int, int, Stated]]:
+        named = _without(self.content, [name for name in self.names.values() if any(map(str.isdigit, name))])
+        found: list[tuple[int, int, Stated]] = []
+        for each in dates(named, self.language):
+            if each.key_type in {DATE, DAY}:
+                _add(found, each.start, each.end, Stated(DATE, str(each.value), named[each.start : each.end]))
+        for amount in quantities(named, self.language):
+            noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
+            kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
+            _add(found, amount.start, amount.end, Stated(kind, str(amount.value), named[amount.start : amount.end]))
+        for pattern, kind in ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number")):
+            for one in pattern.finditer(named):
+                before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
+                if not revising("identifies_before").search(before) and not revising("identifies_behind").match(behind):
+                    noun = _NOUN.match(named, one.end()) if kind == "number" else None
+                    kind_of = f"number {fold(noun[1])[:STEM]}" if noun else kind
+                    _add(found, one.start(), one.end(), Stated(kind_of, fold(one[0]), one[0]))
+        for start, end, value in self._in_words():
+            _add(found, start, end, value)
+        return sorted(found)
+
+    def _in_words(self) -> Iterator[tuple[int, int, Stated]]:
+        """Where a thing is, and who holds an office: by the words around it, or by a person's name beside an office.
+
+        A name's value is its key, so that the other name of one person is no other value.
+        """
+        known = {fold(name): key for key, name in self.names.items()}
+        for name, kind in (("place_value", "place"), ("office_value", OFFICE)):
+            for found in revising(name).finditer(self.content):
+                group = found.lastgroup
+                if group:
+                    value = fold(found[group])
+                    yield found.start(group), found.end(group), Stated(kind, known.get(value, value), found[group])
+        if revising("office").search(self.content):
+            for key, name in ((key, self.names[key]) for key in sorted(self.persons)):
+                start = self.content.find(name)
+                if start >= 0:
+                    yield start, start + len(name), Stated(OFFICE, key, name)
+
+    @cached_property
+    def figures(self) -> frozenset[str]:
+        """Digits of its numbers that two statements hardly share by chance: three that count at least, and no year."""
+        found = (fold(each[0]).replace(",", "").replace(".", "") for each in _NUMBER.finditer(self.content))
+        return frozenset(each for each in found if len(each.strip("0")) >= _EXACT and not _YEAR.fullmatch(each))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word, values and all."""
+        return subject_terms(self.content)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Words beside values and beside words of correction; of Chinese the pairs."""
+        text = self.content
+        for _, _, each in self._placed:
+            text = text.replace(each.text, " ", 1)
+        for name in ("corrects", "changes"):
+            text = revising(name).sub(" ", text)
+        return subject_terms(text)
+
+    @cached_property
+    def topic(self) -> str:
+        """The statement without the day on which it was said before it."""
+        return _SPELLED.sub("", self.content, count=1).lstrip() if _SPELLED.match(self.content) else self.content
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Digits that are no values: they number a thing, and belong to the subject."""
+        text = self.content
+        for _, _, each in self._placed:
+            text = text.replace(each.text, " ", 1)
+        return frozenset(_DIGITS.findall(text))
+
+    @cached_property
+    def corrects(self) -> str:
+        """Words that take back what was said; empty for none."""
+        found = revising("corrects").search(self.content)
+        return found[0].strip() if found else ""
+
+    @cached_property
+    def changes(self) -> str:
+        """Words that say that something is otherwise now; empty for none."""
+        found = revising("changes").search(self.content)
+        return found[0].strip() if found else ""
+
+    @cached_property
+    def corrections(self) -> list[Correction]:
+        """The amounts that it takes back, each with the nearest one of its sentence that holds."""
+        found = list[Correction]()
+        for start, end in spans_within(self.content, 0, len(self.content)) if self.corrects else ():
+            inside = [each for each in self._placed if start <= each[0] < end and each[2].figure]
+            is_wrong = [is_old_at(self.content[start:end], at - start, to - start) for at, to, _ in inside]
+            right = [each for each, wrong in zip(inside, is_wrong, strict=True) if not wrong]
+            for (at, _, old), wrong in zip(inside, is_wrong, strict=True):
+                if wrong and right:
+                    nearest = min(right, key=lambda each: abs(each[0] - at))
+                    found.append(Correction(old, nearest[2], self.content[start:end]))
+        return found
+
+    @cached_property
+    def takes_office(self) -> Taking | None:
+        """Who it says takes an office; None for nobody, or for a word that names no office."""
+        may_be = self.persons and revising("role").search(self.content)
+        found = revising("takes_office").search(self.masked) if may_be else None
+        if found is None:
+            return None
+        groups = {name.partition("_")[0]: value for name, value in found.groupdict().items() if value}
+        who, office = list(self.names)[int(groups["who"])], groups["office"]
+        is_known = who in self.persons and revising("role").search(office)
+        return Taking(who, office, _NAMED.sub("…", found[0]).strip()) if is_known else None
+
+    @cached_property
+    def masked(self) -> str:
+        """The statement with each name as its number among them: `‹0› becomes director`."""
+        text = self.content
+        for number, name in sorted(enumerate(self.names.values()), key=lambda each: -len(each[1])):
+            text = text.replace(name, f"‹{number}›")
+        return text
+
+    @cached_property
+    def is_weak(self) -> bool:
+        """Whether it is a rumour, a proposal, a quotation or of a draft, which revises nothing."""
+        return self.is_unsure or is_weak(self.content, self.title, self.document_id)
+
+    @cached_property
+    def is_past(self) -> bool:
+        """Whether it tells what happened, rather than how things are or will be."""
+        return bool(revising("past").search(self.content)) and not revising("changes").search(self.content)
+
+    @cached_property
+    def family(self) -> str:
+        """The title without versions and dates: that of other versions of the same document."""
+        return " ".join(fold(_SPELLED.sub(" ", revising("version").sub(" ", self.title))).split())
+
+    @cached_property
+    def period(self) -> str:
+        """The month or year that the title is about; empty for none, or for a day."""
+        found = file_name_dates(self.title) or file_name_dates(self.document_id)
+        return found[0] if found and len(found[0]) < len("2025-01-01") else ""
+
+    def has(self, name: str) -> bool:
+        """Whether its words or its title have a name."""
+        return fold(name) in self._folded
+
+    @cached_property
+    def _folded(self) -> str:
+        return fold(f"{self.content}\n{self.title}")
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """Two statements of one attribute; its fields are the columns of the table `revisions`."""
+
+    earlier_event_id: str
+    later_event_id: str
+    earlier_document_id: str
+    later_document_id: str
+    earlier_chunk_id: str
+    later_chunk_id: str
+    subject: str
+    attribute: str
+    earlier_value: str
+    later_value: str
+    kind: RevisionKind
+    evidence: str
+    confidence: float
+    earlier_said: str | None
+    later_said: str | None
+    decided: str = ""
+    """`confirmed` by people, or empty."""
+
+    revision_id: str = ""
+    """That of both statements in their documents: the same after every ingest that leaves these sentences."""
+
+
+def revision_of(
+    ends: tuple[Claim, Claim],
+    values: tuple[Stated, Stated],
+    kind: RevisionKind,
+    evidence: str,
+    about: Iterable[str],
+    confidence: float,
+) -> Revision:
+    """The row of two statements, the earlier one first; `about` are the words of what both speak of."""
+    earlier, later = ends
+    return Revision(
+        *(earlier.event_id, later.event_id, earlier.document_id, later.document_id),
+        *(earlier.chunk_id, later.chunk_id),
+        subject="; ".join(sorted({name for name in earlier.names.values() if later.has(name)})),
+        attribute=" ".join(sorted(about)),
+        earlier_value=values[0].text.strip(),
+        later_value=values[1].text.strip(),
+        kind=kind,
+        evidence=evidence,
+        confidence=confidence,
+        earlier_said=earlier.said or None,
+        later_said=later.said or None,
+        revision_id=make_id("v", *sorted((one.document_id, one.content) for one in (earlier, later))),
+    )
+
+
+def is_old_at(text: str, start: int, end: int) -> bool:
+    """Whether words beside a value say that it holds no more."""
+    before, behind = text[max(0, start - _BESIDE) : start], text[end : end + _BESIDE]
+    names = (("old_before", "old_behind"), ("wrong_before", "wrong_behind"))
+    return any(revising(left).search(before) or revising(right).match(behind) for left, right in names)
+
+
+_OPENING: Final = 300
+"""Characters from the start in which a document says that it is a draft."""
+
+
+def unsure_from(text: str) -> int:
+    """The character from which on a message repeats an earlier one, 0 of a draft; its length where it is neither."""
+    if revising("says_draft").search(text[:_OPENING]):
+        return 0
+    found = QUOTES_BELOW.search(text)
+    return found.start() if found else len(text)
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    for name in names:
+        text = text.replace(name, "\0" * len(name))
+    return text
+
+
+def _add(found: list[tuple[int, int, Stated]], start: int, end: int, value: Stated) -> None:
+    if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
+        found.append((start, end, value))

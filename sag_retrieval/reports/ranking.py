@@ -11,7 +11,7 @@ from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Co
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Comparison
-from sag_retrieval.statements.scorer import judged, quotable, worth_quoting
+from sag_retrieval.statements.scorer import WORTHY, QuotableEvents, judged, quotable, worth_quoting
 from sag_retrieval.topics.naming import DistinctiveKey, is_shown_name, naming_keys
 
 _JUDGED: Final = 400
@@ -138,10 +138,10 @@ def in_time_order(events: EventTable, rows: Rows) -> Rows:
 def leading_row(events: EventTable, rows: Rows) -> int:
     """Of the first events of a document that a reader understands alone, the first; -1 where there is none.
 
-    Those that are worth a line come before the others.
+    Those that are worth a line come before the others. A plan may stand for a document, what was revised may not.
     """
     rows = rows[:_JUDGED]
-    judgements = judged(events, rows)
-    able = [row for row, each in zip(rows.tolist(), judgements, strict=True) if each.quotable >= 1 / 2]
-    worth = [row for row, is_worth in zip(rows.tolist(), worth_quoting(events, rows), strict=True) if is_worth]
-    return next(iter((*worth, *able)), -1)
+    flags = events.is_boilerplate if isinstance(events, QuotableEvents) and len(events.is_boilerplate) else ()
+    pairs = zip(rows.tolist(), judged(events, rows), strict=True)
+    able = [(row, each.worth) for row, each in pairs if each.quotable >= 1 / 2 and not (len(flags) and flags[row])]
+    return next((row for row, worth in able if worth >= WORTHY), able[0][0] if able else -1)

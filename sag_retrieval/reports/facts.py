@@ -85,7 +85,7 @@ def pile_of(index: Index, home: Path) -> Pile:
     documents = index.rows["documents"].select(["document_id", "text"])
     texts = dict(zip(*(column.to_pylist() for column in documents.columns), strict=True))
     return Pile(
-        dates={document: min(dates, key=lambda date: (-dates[date], date)) for document, dates in own.items()},
+        dates={document: max(dates, key=lambda date: (dates[date], date)) for document, dates in own.items()},
         silent=[each for each in texts if each not in starts],
         unread=skipped_files(home),
         revised=index.rows["revisions"].to_pylist() if has_revisions(index) else (),
@@ -421,7 +421,7 @@ def changes_said(events: EventTable, pile: Pile, reference: str) -> list[tuple[i
     for row, text in enumerate(events.contents):
         if revising("in_place").search(text):
             found.append((row, "corrects"))
-        elif row in has_person and revising("appoints").search(text) and is_later(events.dates[row] or "", since):
+        elif row in has_person and revising("appoints").search(text) and not is_later(since, events.dates[row] or "0"):
             found.append((row, "appoints"))
     alone = judged(events, np.array([row for row, _ in found], np.int32))
     dated = [pile.dates.get(events.documents.document_ids[int(events.document[row])], "") for row, _ in found]

@@ -11,7 +11,7 @@ from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Co
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Comparison
-from sag_retrieval.statements.scorer import quotable, worth_quoting
+from sag_retrieval.statements.scorer import WORTHY, QuotableEvents, judged, quotable, worth_quoting
 from sag_retrieval.topics.naming import DistinctiveKey, is_shown_name, naming_keys
 
 _JUDGED: Final = 400
@@ -133,3 +133,15 @@ def likeness_to_mean(events: EventTable, members: Rows, rows: Rows) -> Floats:
 def in_time_order(events: EventTable, rows: Rows) -> Rows:
     """Rows by date, those without one last, ties by row."""
     return np.array(sorted(rows.tolist(), key=lambda row: (events.dates[row] or "~", row)), dtype=np.int32)
+
+
+def leading_row(events: EventTable, rows: Rows) -> int:
+    """Of the first events of a document that a reader understands alone, the first; -1 where there is none.
+
+    Those that are worth a line come before the others. A plan may stand for a document, what was revised may not.
+    """
+    rows = rows[:_JUDGED]
+    flags = events.is_boilerplate if isinstance(events, QuotableEvents) and len(events.is_boilerplate) else ()
+    pairs = zip(rows.tolist(), judged(events, rows), strict=True)
+    able = [(row, each.worth) for row, each in pairs if each.quotable >= 1 / 2 and not (len(flags) and flags[row])]
+    return next((row for row, worth in able if worth >= WORTHY), able[0][0] if able else -1)

@@ -6,7 +6,7 @@ heading), and an entry in `SECTIONS`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
@@ -31,9 +31,9 @@ from sag_retrieval.reports.facts import (
     stated_amounts,
     telling,
 )
-from sag_retrieval.reports.ranking import RankedTopic, central_row, in_time_order
+from sag_retrieval.reports.ranking import RankedTopic, in_time_order, leading_row
 from sag_retrieval.reports.scope import period_of
-from sag_retrieval.statements.header_classes import Cell
+from sag_retrieval.statements.header_classes import Cell, row_cells
 from sag_retrieval.statements.scorer import good_rows
 
 _LINES: Final = 40
@@ -180,12 +180,13 @@ class Topics:
 
 
 def build_topics_section(context: ReportContext) -> Topics | None:
-    """An article for each topic on the page; None where there is none."""
+    """An article for each topic on the page that has a sentence; None where there is no topic."""
+    articles = tuple(each for each in (_article(context, topic) for topic in context.topics) if each.told)
     if not context.topics:
         return None
     return Topics(
-        articles=tuple(_article(context, each) for each in context.topics),
-        further=context.counts["communities"] - len(context.topics),
+        articles=articles,
+        further=context.counts["communities"] - len(articles),
         single=context.counts["single"],
     )
 
@@ -249,7 +250,7 @@ def build_documents(context: ReportContext) -> tuple[Folder, ...] | None:
 
 
 def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
-    row = central_row(context.events, entry.rows)
+    row = leading_row(context.events, entry.rows)
     place = clean(entry.title or entry.name) or context.messages.heading_documents
     columns = (cell.column for each in labelled_rows(context.events, entry.rows) for cell in each.cells)
     return DocumentLine(
@@ -628,13 +629,16 @@ def build_revised(context: ReportContext) -> RevisedValues | None:
     None where nothing in the range was revised.
     """
     t, found = context.messages, list[RevisedValue]()
-    revising_rows = set[int]()
+    revising_rows, left = set[int](), 0
     ordered = sorted(context.pile.revised, key=lambda one: one["later_said"] or "", reverse=True)
     for one in sorted(ordered, key=lambda one: one["kind"] == "contradicts"):
         ends = [context.row_of(one[f"{end}_event_id"]) for end in ("later", "earlier")]
         if min(ends) < 0:
             continue
         revising_rows.update(ends)
+        if not _is_told(one, [context.events.contents[row] for row in ends]):
+            left += 1
+            continue
         later, earlier = (context.statement(row, t.heading_revised) for row in ends)
         joint = " / " if one["kind"] == "contradicts" else " → "
         values = joint.join(filter(None, (one["earlier_value"], one["later_value"]))) or one["attribute"]
@@ -645,7 +649,14 @@ def build_revised(context: ReportContext) -> RevisedValues | None:
         if row not in revising_rows
     ]
     shown = (*found[:_REVISED], *said[:_SAID])
-    return RevisedValues(rows=shown, left=len(found) + len(said) - len(shown)) if shown else None
+    return RevisedValues(rows=shown, left=left + len(found) + len(said) - len(shown)) if shown else None
+
+
+def _is_told(one: Mapping[str, str], said: Sequence[str]) -> bool:
+    """Whether a revision stands on the page: rows of two tables may both hold, and so may two names."""
+    if one["kind"] == "contradicts":
+        return all(any(map(str.isdigit, one[f"{end}_value"])) for end in ("earlier", "later"))
+    return one["kind"] == "corrects" or not all(row_cells(each)[1:] or "; " in each.partition(":")[0] for each in said)
 
 
 SECTIONS: Final[Sequence[ReportSection]] = (

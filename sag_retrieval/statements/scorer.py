@@ -132,7 +132,7 @@ SCORERS: Final = Seam[StatementScorer]("sag.statement_scorers", "statement_score
 """Scorers by name."""
 
 
-_WORTH = 0.3
+WORTHY = 0.3
 """Worth from which on a statement is quoted first: 69 % of the quotable ones of the fitted half are worth a line."""
 _FEW, _NEARLY = 3, 0.25
 """Statements that stand in where none can be quoted, and how quotable they have to be."""
@@ -197,7 +197,7 @@ def worth(events: EventTable, rows: Rows) -> Floats:
 
 def worth_quoting(events: EventTable, rows: Rows) -> Flags:
     """Whether each event can be quoted and is likely enough worth a line."""
-    return np.asarray(quotable(events, rows) & (worth(events, rows) >= _WORTH))
+    return np.asarray(quotable(events, rows) & (worth(events, rows) >= WORTHY))
 
 
 def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:

@@ -113,3 +113,29 @@ def test_of_a_long_document_the_first_screen_says_its_title_and_its_parts(towns,
     first = report.markdown.read_text(encoding="utf-8").split("\n\n")[1]
     assert first.startswith("1 document; 54 statements were read from")
     assert "“Tales of a Town” has 3 parts with a title, from “The Bridge” to “The Year After”." in first
+
+
+def test_what_was_revised_has_its_mark_and_stands_for_no_document_and_rows_of_lists_are_only_counted(towns, tmp_path):
+    events = towns(months=4)
+    told = [*events.contents]
+    told[0], told[6] = (
+        "The library of Old Town has 3 reading rooms since 2021.",
+        "The library of Old Town has 5 reading rooms now.",
+    )
+    told[1], told[7] = "ladder; EUR: 3.00", "ladder; EUR: 5.00"
+    revised = [
+        {"kind": "replaces", "earlier_event_id": events.event_ids[old], "later_event_id": events.event_ids[new],
+         "earlier_value": before, "later_value": after, "later_said": "2024-02", "attribute": "", "evidence": ""}
+        for old, new, before, after in ((0, 6, "3", "5"), (1, 7, "3.00", "5.00"))
+    ]  # fmt: skip
+    events = replace(events, contents=told)
+
+    report = write_report(events, build_communities(events), OPTIONS, tmp_path, pile=Pile(revised=revised))
+
+    page = report.markdown.read_text(encoding="utf-8")
+    first = page.partition("## Corrected or changed")[2].partition("\n## ")[0]
+    assert first.count("- **") == 1
+    assert "**3 → 5** (replaced)" in first
+    assert "1 more; all of them are in `revisions.parquet`" in first
+    body = page.partition("[^1]:")[0]
+    assert body.count(told[0]) == body.count(f"{told[0]} (later: 5 2024-02)") == 1

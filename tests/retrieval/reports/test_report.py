@@ -15,6 +15,7 @@ import pytest
 from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.reports.citations import cut, most_similar, sentences
+from sag_retrieval.reports.context import page_language
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.report import write_report
@@ -210,6 +211,23 @@ def test_without_a_report_of_an_earlier_release_nothing_is_compared(towns, tmp_p
     assert "New since the last report" not in page.text
 
 
+def test_the_page_has_the_language_of_most_of_its_text_and_a_series_keeps_it_until_three_fifths_are_in_the_other(towns):
+    both = towns(languages=("en", "zh"), months=4)
+    chinese, english = (
+        [each for each in range(len(both)) if (both.documents.languages[int(both.document[each])] == code)]
+        for code in ("zh", "en")
+    )
+    told = ["字" * 10 if row in {*chinese} else "w" * 31 for row in range(len(both))]
+    even = replace(both, contents=told)
+    most = replace(both, contents=["字" * 20 if row in {*chinese} else text for row, text in enumerate(told)])
+    auto = replace(OPTIONS, language="auto")
+
+    assert len(chinese) == len(english)
+    assert [page_language(even, auto, kept) for kept in ("", "zh", "en")] == ["en", "zh", "en"]
+    assert [page_language(most, auto, kept) for kept in ("", "zh", "en")] == ["zh", "zh", "zh"]
+    assert page_language(most, replace(auto, language="en")) == "en"
+
+
 def test_a_second_report_says_what_is_new(towns, tmp_path):
     previous = known(towns(languages=("zh",), months=4))
 
@@ -289,7 +307,12 @@ def test_above_the_limits_the_page_says_what_is_not_listed(towns, tmp_path):
 
 
 def test_a_passage_in_another_language_says_so(towns, tmp_path):
-    _, page = written(towns(languages=("en", "zh")), tmp_path, options=replace(OPTIONS, language="en"))
+    events = towns(languages=("en", "zh"), months=6)
+    named = build_communities(events)
+    titled = tuple(replace(each, title=each.community_id) for each in named)  # without the summaries of rules
+
+    communities = replace(named, communities=titled)
+    _, page = written(events, tmp_path, options=replace(OPTIONS, language="en"), communities=communities)
 
     assert '<html lang="en">' in page.text
     assert '<blockquote lang="zh-Hans">' in page.text

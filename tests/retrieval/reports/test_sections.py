@@ -206,18 +206,3 @@ def test_a_section_is_added_by_a_builder_two_templates_and_a_heading(tmp_path):
     assert page.index('<section id="topics"') < page.index('<section id="languages"') < page.index('id="made"')
     assert re.search(r'id="languages-h">语言</h2>\n<ul>\n<li>(en|zh): \d+</li>', page)
     assert re.search(r"## 语言\n\n- (en|zh): \d+\n- .*\[\^\d+\]\n", markdown)
-
-
-@pytest.mark.parametrize(
-    ("language", "said"), [("en", "No sentence of it stands alone."), ("zh", "没有可以单独引用的句子")]
-)
-def test_a_topic_without_a_statement_says_so(towns, language, said):
-    events = towns(languages=(language,))
-    mute = replace(events, contents=[f"{row} | {row + 1} | 12 | 7" for row in range(len(events))])
-    whole, empty = (
-        render_markdown(compose(context), context)
-        for context in (context_of(each, language=language) for each in (events, mute))
-    )
-
-    assert said in empty
-    assert said not in whole

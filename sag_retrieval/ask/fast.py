@@ -25,6 +25,7 @@ from sag_retrieval.ask.values import (
     states,
     stating_clauses,
 )
+from sag_retrieval.language.asked import asking
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk, normal_name, tokens
 from sag_retrieval.search.revised import HitRevision
@@ -204,14 +205,20 @@ def ranked_sentences(
         docs/algorithm.md §answers.2
 
     """
-    titled = _named_in_title(hits)
+    titled, past_work = _named_in_title(hits), frozenset(tokens(" ".join(asking("career").findall(question))))
     scored = [
-        _scored(sentence, part, hit, named, weights, question)
+        _scored(_with_career(sentence, past_work), part, hit, named, weights, question)
         for place, hit in enumerate(hits)
         for sentence in quotable_sentences(place, hit.text, hit.title)
         if hit.document_id in titled or not refers_back(sentence.text)
     ]
     return sorted((s for s in scored if s.score > 0), key=lambda s: (-s.score, s.place, s.start))
+
+
+def _with_career(sentence: Sentence, asked: frozenset[str]) -> Sentence:
+    """A sentence that tells where somebody came from, with the words by which the question asks for it."""
+    tells = bool(asked) and asking("career", "values").search(sentence.text) is not None
+    return replace(sentence, terms=sentence.terms | asked) if tells else sentence
 
 
 def _scored(
@@ -397,7 +404,9 @@ def answer_over_bridge(
     """
     named = [NamedThing(name, frozenset(tokens(name)), _documents_of(name, set(), hits)) for name in names]
     ranked = ranked_sentences(rest, hits, named, weights, question)
-    fitting = (s for s in ranked if any(name.terms <= s.terms | _title_terms(hits[s.place].title) for name in named))
+    fitting = (s for s in ranked if any(
+        name.terms <= s.terms | _title_terms(hits[s.place].title) or {*tokens(name.name)[-1:]} & s.terms
+        for name in named))  # fmt: skip
     best = next(fitting, None)
     if best is None:
         return PartAnswer(rest, (), tuple(hits))

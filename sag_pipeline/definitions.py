@@ -11,7 +11,6 @@ documents ─► summaries ─┐
 import dagster as dg
 
 from sag_pipeline.components.corpus import Corpus, corpus_definitions
-from sag_pipeline.defs.resources import DEPRECATED_KEY, DeprecatedPipelineResource
 from sag_retrieval.core.settings import load_settings
 
 
@@ -32,7 +31,6 @@ def _of_settings() -> dg.Definitions:
             )
         ),
         dg.Definitions(
-            resources={DEPRECATED_KEY: DeprecatedPipelineResource()},
             executor=dg.in_process_executor,  # a process per step costs 2 s per step
         ),
     )

@@ -47,8 +47,6 @@ KEY: Final = "sag"
 """Of this resource, in definitions and in run configuration."""
 POOL: Final = "sag"
 """Concurrency pool of the assets that write to the home: with a limit of 1 (`dagster.yaml`), a second run is queued."""
-DEPRECATED_KEY: Final = "workshop"
-"""Of the same resource in run configuration stored with 0.1; accepted until 0.3."""
 _FIELDS: Final = config_fields(RunOptions)
 _Configured = create_model("_Configured", __base__=dg.ConfigurableResource, **_FIELDS)
 
@@ -72,26 +70,6 @@ class PipelineResource(_Configured):
     outage_minutes: float = Field(default=10.0, ge=0, description="Minutes before it is repeated.")
     _options: RunOptions | None = PrivateAttr(default=None)
     _ledger: Ledger | None = PrivateAttr(default=None)
-
-    def create_resource(self, context: dg.InitResourceContext) -> Any:  # noqa: ANN401  Dagster leaves the type open
-        """The resource of a run. Run configuration below the deprecated key is used, with a warning in the run's log.
-
-        A field configured below both keys has the value of the current one.
-        """
-        stored: Any = context.run.run_config.get("resources", {}) if context.run else {}
-        if DEPRECATED_KEY not in stored:
-            return self
-        if context.log is not None:
-            context.log.warning(
-                "DeprecationWarning: run configuration `resources: %s` is renamed to `resources: %s`; "
-                "the old name works until 0.3",
-                DEPRECATED_KEY,
-                KEY,
-            )
-        given = [(stored.get(key) or {}).get("config") or {} for key in (DEPRECATED_KEY, KEY)]
-        merged = {KEY: {"config": {**given[0], **given[1]}}}
-        with dg.build_resources({KEY: type(self)()}, instance=context.instance, resource_config=merged) as made:
-            return made.sag
 
     def run_options(self) -> RunOptions:
         """The options of the run, checked once."""
@@ -185,10 +163,6 @@ class PipelineResource(_Configured):
             tally = run_step(store, step, options, choose, progress_of(context))
             warn_of(context, store, table)
             return result_of(store, step, tally)
-
-
-class DeprecatedPipelineResource(PipelineResource):
-    """Deprecated: the resource `sag` by the name it had in 0.1, accepted until 0.3. Configure `sag` instead."""
 
 
 def warn_of(context: dg.AssetExecutionContext, store: Store, table: str) -> None:

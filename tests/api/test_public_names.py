@@ -125,17 +125,6 @@ def test_an_error_of_somebody_else_keeps_its_module():
     assert OwnError.__module__ == __name__
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [("ModelDown", "ModelUnavailable"), ("BudgetSpent", "BudgetExceeded")], ids=lambda name: name
-)
-def test_an_old_name_still_works_and_says_the_new_one(old, new):
-    with pytest.warns(DeprecationWarning, match=f"{old} is now called {new}"):
-        found = getattr(sag_retrieval, old)
-
-    assert found is getattr(sag_retrieval, new)
-    assert old not in dir(sag_retrieval)
-
-
 def test_a_name_that_is_not_there_is_an_attribute_error():
     with pytest.raises(AttributeError, match="Relase"):
         sag_retrieval.Relase  # noqa: B018

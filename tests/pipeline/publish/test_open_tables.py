@@ -93,6 +93,7 @@ class S3(ArrowFSWrapper):
 folder, files = sys.argv[1], S3FileSystem(endpoint_override=os.environ["AWS_ENDPOINT_URL"], scheme="http")
 lance = lancedb.connect(f"{folder}/lance", storage_options={"allow_http": "true"})
 tables = duckdb.connect()
+tables.execute("SET enable_progress_bar = false")  # a slow machine shows one, on standard output
 tables.register_filesystem(S3(files))
 with files.open_input_file(folder.removeprefix("s3://") + "/tables/views.sql") as sql:
     views = sql.read().decode().replace("'tables/", f"'{folder}/tables/").replace("'*/", f"'{folder}/*/")

@@ -247,19 +247,19 @@ def _scored(
         _OTHER_NAME if part.kind == "number" and _is_of_another(sentence, named, about, keys, question) else 1.0,
         _OTHER_DATE if full_dates(part.text) and holds_another_date(part.text, sentence.text) else 1.0,
         1.0 if own else _NO_TERM,
-        _NO_SLOT if _lacks_slot(part, sentence.terms | sentence.near | about) else 1.0,
+        _NO_SLOT if _lacks_slot(part, sentence.terms | about, sentence.near) else 1.0,
     ]
     score = covered * math.prod(factors) * sentence.score / (1 + _RANK_DECAY * sentence.place)
     return replace(sentence, score=score, coverage=covered, focus=focus, is_of_kind=is_of_kind)
 
 
-def _lacks_slot(part: QuestionPart, here: frozenset[str]) -> bool:
-    """Whether a sentence with what stands around it is of other years alone, or does not name what is asked of a thing.
+def _lacks_slot(part: QuestionPart, here: frozenset[str], near: frozenset[str]) -> bool:
+    """Whether a sentence with its title is of other years alone, or names nowhere near what is asked of a thing.
 
     `2024年的采收` is not answered by the harvest of 2025, nor the landlord of the stables by what else is said of them.
     """
     years, own = ({term for term in terms if _YEAR.fullmatch(term)} for terms in (part.terms, here))
-    is_unnamed = bool(part.head) and not any(alike(term, other) for term in part.head for other in here)
+    is_unnamed = bool(part.head) and not any(alike(term, other) for term in part.head for other in here | near)
     return is_unnamed or (bool(years and own) and not years & own)
 
 

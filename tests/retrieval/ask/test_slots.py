@@ -15,7 +15,7 @@ FILES = {
     "house.md": "# The house\n\nThe library stands in the former mill. The two branches exchange staff every summer.\n",
     "notice.md": "# A new librarian\n\nTown library, 2 March 2026\n\nFelix Amary becomes head librarian on 1 April 2026."
     " Amary comes from the town archive of Leeds, where he restored maps for six years.\n",
-    "简介.md": "# 简介\n\n2025年的书展从9月8日开始，10月6日结束。两馆每年夏天互派馆员。旧磨坊里还有一间画室。\n",
+    "简介.md": "# 简介\n\n2025年的书展从9月8日开始，10月6日结束。来客比2024年多一成。两馆每年夏天互派馆员。旧磨坊里还有一间画室。\n",
 }
 
 

@@ -25,6 +25,7 @@ from sag_retrieval.ask.values import (
     states,
     stating_clauses,
 )
+from sag_retrieval.language.asked import asking
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk, normal_name, tokens
 from sag_retrieval.search.revised import HitRevision
@@ -204,14 +205,20 @@ def ranked_sentences(
         docs/algorithm.md §answers.2
 
     """
-    titled = _named_in_title(hits)
+    titled, past_work = _named_in_title(hits), frozenset(tokens(" ".join(asking("career").findall(question))))
     scored = [
-        _scored(sentence, part, hit, named, weights, question)
+        _scored(_with_career(sentence, past_work), part, hit, named, weights, question)
         for place, hit in enumerate(hits)
         for sentence in quotable_sentences(place, hit.text, hit.title)
         if hit.document_id in titled or not refers_back(sentence.text)
     ]
     return sorted((s for s in scored if s.score > 0), key=lambda s: (-s.score, s.place, s.start))
+
+
+def _with_career(sentence: Sentence, asked: frozenset[str]) -> Sentence:
+    """A sentence that tells where somebody came from, with the words by which the question asks for it."""
+    tells = bool(asked) and asking("career", "values").search(sentence.text) is not None
+    return replace(sentence, terms=sentence.terms | asked) if tells else sentence
 
 
 def _scored(
@@ -240,19 +247,19 @@ def _scored(
         _OTHER_NAME if part.kind == "number" and _is_of_another(sentence, named, about, keys, question) else 1.0,
         _OTHER_DATE if full_dates(part.text) and holds_another_date(part.text, sentence.text) else 1.0,
         1.0 if own else _NO_TERM,
-        _NO_SLOT if _lacks_slot(part, sentence.terms | sentence.near | about) else 1.0,
+        _NO_SLOT if _lacks_slot(part, sentence.terms | about, sentence.near) else 1.0,
     ]
     score = covered * math.prod(factors) * sentence.score / (1 + _RANK_DECAY * sentence.place)
     return replace(sentence, score=score, coverage=covered, focus=focus, is_of_kind=is_of_kind)
 
 
-def _lacks_slot(part: QuestionPart, here: frozenset[str]) -> bool:
-    """Whether a sentence with what stands around it is of other years alone, or does not name what is asked of a thing.
+def _lacks_slot(part: QuestionPart, here: frozenset[str], near: frozenset[str]) -> bool:
+    """Whether a sentence with its title is of other years alone, or names nowhere near what is asked of a thing.
 
     `2024年的采收` is not answered by the harvest of 2025, nor the landlord of the stables by what else is said of them.
     """
     years, own = ({term for term in terms if _YEAR.fullmatch(term)} for terms in (part.terms, here))
-    is_unnamed = bool(part.head) and not any(alike(term, other) for term in part.head for other in here)
+    is_unnamed = bool(part.head) and not any(alike(term, other) for term in part.head for other in here | near)
     return is_unnamed or (bool(years and own) and not years & own)
 
 
@@ -397,7 +404,9 @@ def answer_over_bridge(
     """
     named = [NamedThing(name, frozenset(tokens(name)), _documents_of(name, set(), hits)) for name in names]
     ranked = ranked_sentences(rest, hits, named, weights, question)
-    fitting = (s for s in ranked if any(name.terms <= s.terms | _title_terms(hits[s.place].title) for name in named))
+    fitting = (s for s in ranked if any(
+        name.terms <= s.terms | _title_terms(hits[s.place].title) or {*tokens(name.name)[-1:]} & s.terms
+        for name in named))  # fmt: skip
     best = next(fitting, None)
     if best is None:
         return PartAnswer(rest, (), tuple(hits))

@@ -9,6 +9,7 @@ from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.ask.values import numbers_in
+from sag_retrieval.language.asked import asking
 from sag_retrieval.language.spans import UNCONFIRMED
 from sag_retrieval.language.words import fold, is_cjk
 from sag_retrieval.search.revised import HitRevision, asks_past, wants_earlier
@@ -32,7 +33,8 @@ def standing(answer: PartAnswer, question: str) -> PartAnswer:
         docs/algorithm.md §answers.10
 
     """
-    sentences = [_exchanged(sentence, answer.hits, question) for sentence in answer.sentences]
+    asked = asking("career").sub(" ", question)  # where somebody worked before is no question about what held before
+    sentences = [_exchanged(sentence, answer.hits, asked) for sentence in answer.sentences]
     if sentences == list(answer.sentences):
         return answer
     kept: dict[tuple[int, int], Sentence] = {}

@@ -164,6 +164,12 @@ def has_new_name(text: str, question: str, keys: TextKeys, types: frozenset[str]
     return any(not is_known(name, asked) for name in names_in(text, keys, types))
 
 
+def _without_persons(text: str, keys: TextKeys) -> str:
+    for name in sorted((value for kind, value in keys if kind == "person"), key=len, reverse=True):
+        text = text.replace(name, " ")
+    return text
+
+
 def _has_date(text: str, question: str, _: TextKeys) -> bool:
     known = dates_in(question)
     return any(
@@ -189,7 +195,8 @@ _CHECKS: dict[AnswerKind, Callable[[str, str, TextKeys], bool]] = {
     "duration": _has_duration,
     "number": _has_number,
     "place": lambda text, question, keys: (
-        bool(asking("place", "values").search(text)) or has_new_name(text, question, keys, PLACE_TYPES)
+        bool(asking("place", "values").search(text))
+        or has_new_name(_without_persons(text, keys), question, keys, PLACE_TYPES)
     ),
     "comparison": lambda text, question, keys: _has_number(text, question, keys) or _has_date(text, question, keys),
     "reason": lambda text, *_: bool(asking("reason", "values").search(text)),

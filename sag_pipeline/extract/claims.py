@@ -199,7 +199,8 @@ class Claim:
     @cached_property
     def takes_office(self) -> Taking | None:
         """Who it says takes an office; None for nobody, or for a word that names no office."""
-        found = revising("takes_office").search(self.masked) if self.persons else None
+        may_be = self.persons and revising("role").search(self.content)
+        found = revising("takes_office").search(self.masked) if may_be else None
         if found is None:
             return None
         groups = {name.partition("_")[0]: value for name, value in found.groupdict().items() if value}

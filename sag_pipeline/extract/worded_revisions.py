@@ -1,4 +1,4 @@
-"""What one of two statements says of the other in so many words: which of its values is wrong, who takes an office."""
+"""What one of two statements says of the other outright: which of its values is wrong, who takes an office."""
 
 from typing import Final
 

@@ -197,9 +197,9 @@ def ask_deep(session: Session) -> ModeResult:
         docs/algorithm.md §rag.6
 
     """
-    of_rows = from_rows(session, answer_by_sql(session))
+    of_rows = answer_by_sql(session)
     if of_rows is not None:
-        return of_rows
+        return from_rows(session, of_rows)
     background = find_background(session)
     known: dict[str, StepOutcome] = {}
     rounds: list[dict[str, Any]] = []

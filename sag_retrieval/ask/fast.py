@@ -223,6 +223,8 @@ def _scored(
     question: str,
 ) -> Sentence:
     own = sentence.terms & part.terms
+    if sentence.text.rstrip('"”’ ').endswith(("?", "？")):
+        return replace(sentence, score=0.0)  # who asks answers nothing
     if not own and len(sentence.terms) < _LEAST_WITHOUT:
         return replace(sentence, score=0.0)
     here = [name for name in named if hit.document_id in name.documents]

@@ -264,9 +264,9 @@ def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
     below = answer_from_sections(session, {chunks[row] for row in themes.events.chunk.tolist()})
     if below is not None:
         return ModeResult(*below, {"themes": [_told(each) for each in near]})
-    listed = from_rows(session, answer_from_tables(session, forms=("list", "cell")))
+    listed = answer_from_tables(session, forms=("list", "cell"))
     if listed is not None:
-        return listed
+        return from_rows(session, listed)
     sources = ThemeSources(session, themes)
     rows = stated_rows(themes.events, session.question, session.context.weigh, session.language)
     if rows:

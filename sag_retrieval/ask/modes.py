@@ -22,7 +22,7 @@ from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
 from sag_retrieval.ask.release_context import ReleaseContext
-from sag_retrieval.ask.revised import standing, told
+from sag_retrieval.ask.revised import is_corrected, standing, told
 from sag_retrieval.ask.sections import answer_from_sections
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
 from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
@@ -60,10 +60,8 @@ class ModeResult:
     """Its rows."""
 
 
-def from_rows(session: Session, found: TableAnswer | None) -> ModeResult | None:
-    """The outcome of an answer from tables; None where there is none."""
-    if found is None:
-        return None
+def from_rows(session: Session, found: TableAnswer) -> ModeResult:
+    """The outcome of an answer from tables."""
     session.notes.extend(found.notes)
     return ModeResult(found.cited, found.hits, sql=found.sql, rows=found.rows)
 
@@ -79,9 +77,11 @@ def ask_fast(session: Session) -> ModeResult:
     below = answer_from_sections(session) if is_list and context is not None and context.select is not None else None
     if below is not None:
         return ModeResult(*below)
-    of_rows = from_rows(session, answer_from_tables(session) or answer_over_rows(session))
-    if of_rows is not None:
-        return of_rows
+    rows = answer_from_tables(session) or answer_over_rows(session)
+    if rows is not None and not is_corrected(
+        session.question, rows.cited.text.partition("[")[0], session.find(session.question).hits
+    ):
+        return from_rows(session, rows)
     answers: list[PartAnswer] = []
     parts = question_parts(session.question)[:_PARTS]
     for part in parts:
@@ -342,9 +342,9 @@ class Rewrite(AnswerShape):
 
 def ask_normal(session: Session) -> ModeResult:
     """The outcome of a search with the rewritten question."""
-    of_rows = from_rows(session, answer_by_sql(session))
+    of_rows = answer_by_sql(session)
     if of_rows is not None:
-        return of_rows
+        return from_rows(session, of_rows)
     background = find_background(session)
     rewrite = _rewritten(session, background)
     if rewrite is None:

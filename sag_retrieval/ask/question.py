@@ -106,7 +106,7 @@ def question_parts(question: str) -> list[QuestionPart]:
             has_asked = asks
         has_asked |= asks
     texts = [asking("joins").sub("", question[a:b].strip()).strip() for a, b in pairwise([*starts, len(question)])]
-    if not all(question_terms(text) for text in texts):
+    if not all(any(len(term) > 1 for term in question_terms(text)) for text in texts):
         texts = [question]
     return [_part(text, is_first=number == 0) for number, text in enumerate(texts or [question])]
 

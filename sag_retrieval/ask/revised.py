@@ -8,9 +8,10 @@ from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.ask.values import numbers_in
 from sag_retrieval.language.spans import UNCONFIRMED
 from sag_retrieval.language.words import fold, is_cjk
-from sag_retrieval.search.revised import HitRevision, wants_earlier
+from sag_retrieval.search.revised import HitRevision, asks_past, wants_earlier
 
 _SAID = {"en": "“{title}”{day} said {value} [{n}]", "zh": "《{title}》{day}曾说{value}[{n}]"}
 _NOW = {"en": "“{title}”{day} says {value} [{n}]", "zh": "《{title}》{day}说{value}[{n}]"}
@@ -60,8 +61,13 @@ def _exchanged(sentence: Sentence, hits: Sequence[FoundPassage], question: str) 
 
 
 def _is_step(one: HitRevision, name: str, question: str) -> bool:
+    """Whether the other statement is meant: it corrects this one, or the question itself names what this one says."""
     if one.kind == "contradicts":
         return one.evidence == UNCONFIRMED and name == "revised_by" and one.is_weak
+    if one.own_value and fold(one.own_value) in fold(question):
+        return True
+    if one.kind == "corrects" and not asks_past(question):
+        return name == "revised_by"  # what was wrong held at no time
     if name == "revised_by":
         return not wants_earlier(question, one.own_said, one.said)
     return wants_earlier(question, one.said, one.own_said)
@@ -87,6 +93,13 @@ def _sentence_of(one: HitRevision, sentence: Sentence, hits: Sequence[FoundPassa
         if best:
             return replace(best, score=sentence.score, coverage=sentence.coverage, focus=sentence.focus)
     return None
+
+
+def is_corrected(question: str, text: str, hits: Sequence[FoundPassage]) -> bool:
+    """Whether a number that a text gives is one that a statement of the passages corrects."""
+    given = numbers_in(text) - numbers_in(question)
+    corrections = (one for hit in hits for one in getattr(hit, "revised_by", ()) if one.kind == "corrects")
+    return any(given & numbers_in(one.own_value) for one in corrections)
 
 
 def told(

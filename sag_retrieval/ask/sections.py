@@ -13,7 +13,7 @@ from sag_retrieval.ask.relations import Relation, RelationRow
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import MOST_CITED, RowSources
 from sag_retrieval.language.asked import asked_words
-from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines
+from sag_retrieval.language.layout import Line, LineKind, logical_lines
 from sag_retrieval.language.words import fold, is_cjk, stem, tokens, words
 from sag_retrieval.notebook import snippet
 from sag_retrieval.statements.header_classes import (
@@ -21,6 +21,7 @@ from sag_retrieval.statements.header_classes import (
     HeaderClass,
     class_words,
     classes_in,
+    headed_parts,
     header_class,
     is_done,
     says,
@@ -30,12 +31,8 @@ _LISTED: Final[frozenset[HeaderClass]] = frozenset({"decision", "risk", "open"})
 """Classes whose statements are prose; owners, deadlines and actions stand in rows, which SQL lists."""
 _NOT_DONE: Final[frozenset[HeaderClass]] = frozenset({"action"})
 """Classes whose rows are open points where no heading names any."""
-_LEAST_NAMED: Final = 0.5
-"""Share of the letters of a heading that are words of a class: `Main risks`, not `Risk assessment of the harbour`."""
 _LEAST_HELD: Final = 0.5
 """Weighted share of the question's other words that a statement holds with what stands above it."""
-_LOWEST: Final = 9
-"""Level of a line that is no heading by its marks, such as `Risks:`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,32 +133,16 @@ def _below_headings(session: Session, asked: frozenset[HeaderClass]) -> Iterator
         said[event["document_id"]] = max(said.get(event["document_id"], ""), event["said"] or "")
     for row in rows.to_pylist():
         own = (row["document_id"], row["title"], row["language"] or "", said.get(row["document_id"], ""))
-        for line in _section_lines(row["text"], asked):
+        for line in _lines_below(row["text"], asked):
             yield _Statement(*own, line.start, line.end, snippet(row["text"][line.start : line.end]))
 
 
-def _section_lines(text: str, asked: frozenset[HeaderClass]) -> Iterator[Line]:
-    """The items and paragraphs below headings that name a class, up to the next heading of their level."""
-    level, is_list = 0, False
-    for line in logical_lines(text):
-        said = text[line.start : line.end]
-        if line.kind in (LineKind.HEADING, LineKind.LABEL):
-            own = len(said) - len(said.lstrip("#")) if line.kind is LineKind.HEADING else _LOWEST
-            level = own if _names(bare_heading(said), asked) else level if own > level else 0
-            is_list = False
-        elif level == _LOWEST and is_list and line.kind is not LineKind.ITEM:
-            level = 0  # prose behind the list of a label is of no label
-        elif level and line.kind in (LineKind.ITEM, LineKind.PROSE):
-            is_list = line.kind is LineKind.ITEM
-            yield line
-
-
-def _names(heading: str, asked: frozenset[HeaderClass]) -> bool:
-    """Whether a heading is of a class, and of little else."""
-    folded = fold(heading)
-    said = sum(end - start for start, end in {m.span() for kind in CLASSES for m in class_words(kind).finditer(folded)})
-    letters = sum(map(str.isalpha, folded))
-    return bool(classes_in(heading) & asked) and said >= _LEAST_NAMED * letters
+def _lines_below(text: str, asked: frozenset[HeaderClass]) -> Iterator[Line]:
+    """The items and paragraphs below headings of a class; no paragraph that only stands before a table."""
+    for start, end, kind in headed_parts(text):
+        lines = logical_lines(text[start:end]) if kind in asked else []
+        kinds = {LineKind.ITEM} if any(each.kind is LineKind.ROW for each in lines) else {LineKind.ITEM, LineKind.PROSE}
+        yield from (Line(each.kind, start + each.start, start + each.end) for each in lines if each.kind in kinds)
 
 
 def _rows(relations: Collection[Relation], asked: Collection[HeaderClass]) -> Iterator[_Statement]:

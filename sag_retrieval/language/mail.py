@@ -96,7 +96,7 @@ def mail_heads(text: str) -> list[Span]:
 
     Example:
         >>> mail_heads("# Seals\n\nFrom: Ada <ada@example.org>\nDate: 2025-06-17\n\nAda: They leak.")
-        [Span(start=9, end=55)]
+        [Span(start=9, end=53)]
     """
     found, first = list[Span](), -1
     spans = [*physical_lines(text), Span(0, 0)]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, Literal
 
 import numpy as np
@@ -214,15 +215,18 @@ def packed(lines: Sequence[PromptLine], most: int) -> list[list[PromptLine]]:
     return parts
 
 
-def event_lines(events: EventTable, rows: Sequence[int]) -> list[PromptLine]:
-    """Events as lines: date, document and text."""
-    return [PromptLine(_shown(events, row), (row,)) for row in rows]
+def event_lines(
+    events: EventTable, rows: Sequence[int], later: Mapping[str, str] = MappingProxyType({})
+) -> list[PromptLine]:
+    """Events as lines: date, document and text; what was said `later` in place of some, by their ids."""
+    return [PromptLine(_shown(events, row, later), (row,)) for row in rows]
 
 
-def _shown(events: EventTable, row: int) -> dict[str, object]:
+def _shown(events: EventTable, row: int, later: Mapping[str, str]) -> dict[str, object]:
     text = events.contents[row]
     title = events.documents.titles[int(events.document[row])]
     told = {"date": events.dates[row], "document": title, "text": text if len(text) <= _LONGEST else text[:_LONGEST]}
+    told["said later instead"] = later.get(events.event_ids[row])
     return {name: value for name, value in told.items() if value}
 
 

@@ -1,7 +1,8 @@
 """Let a model write about themes in two rounds: each theme from its events, then the report from its themes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from sag_retrieval.clusters.events import EventTable
@@ -89,9 +90,19 @@ class Asking:
 class Writer:
     """Writes about the themes of a report; what is not supported by events is left out, with the reason."""
 
-    def __init__(self, events: EventTable, communities: Communities, options: WritingOptions, language: str) -> None:
-        """Choose the themes and their events within the budget; nothing is asked yet."""
-        self.events = events.cleaned()
+    def __init__(
+        self,
+        events: EventTable,
+        communities: Communities,
+        options: WritingOptions,
+        language: str,
+        later: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Choose the themes and their events within the budget; nothing is asked yet.
+
+        A model is told what was said `later` in place of an event, by its id.
+        """
+        self.events, self._later = events.cleaned(), later
         self.language, self.options = language, options
         finest = [each for each in communities.at(0) if len(each.members) >= PROPER]
         ordered = sorted(finest, key=lambda each: (-len(each.members), each.community_id))
@@ -139,7 +150,9 @@ class Writer:
         themes: list[_Theme] = []
         for place, each in enumerate(communities):
             rows = first_rows(self.events, each, self.options.prompt_tokens * self.options.theme_parts)
-            parts = packed(event_lines(self.events, rows), self.options.prompt_tokens)[: self.options.theme_parts]
+            parts = packed(event_lines(self.events, rows, self._later), self.options.prompt_tokens)[
+                : self.options.theme_parts
+            ]
             shown = tuple(PromptLines.of(self.events, part) for part in parts)
             theme = _Theme(each, shown, sum(map(request_tokens, self._requests(shown))))
             calls, tokens = self._cost([*themes, theme])

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
-from sag_retrieval.clusters.events import EventTable, Flags, Floats
+from sag_retrieval.clusters.events import EventTable, Flags
 from sag_retrieval.clusters.groups import Communities
-from sag_retrieval.clusters.similarity import key_idf
 from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.facts import Pile
@@ -18,7 +17,7 @@ from sag_retrieval.reports.ranking import RankedTopic, proper_communities, rank_
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages
 from sag_retrieval.statements.scorer import QuotableEvents
-from sag_retrieval.topics.naming import DistinctiveKey, distinctive_keys, is_shown_name
+from sag_retrieval.topics.naming import distinctive_keys, is_shown_name
 
 _DATED: Final = 0.5
 """Share of documents with a date from which on the newest of them tells how old the pile is."""
@@ -26,17 +25,6 @@ _LETTERS: Final = 3
 """Letters that say as much as a Chinese character: a translation into English has about three times as many."""
 _CHANGES_LANGUAGE: Final = 0.6
 """Share of the text in the other language from which on a series changes its own: a document more does not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class KeyStatistics:
-    """How the keys are spread over events and topics."""
-
-    distinctive: Sequence[Sequence[DistinctiveKey]]
-    """Of each topic on the page."""
-    idf: Floats
-    is_name: Flags
-    """Shape (keys,): whether a key names a person, place or thing."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,7 +39,8 @@ class ReportContext:
     """Of the page: `zh` or `en`."""
     topics: tuple[RankedTopic, ...]
     """Those on the page; number 1 is the largest."""
-    keys: KeyStatistics
+    is_name: Flags
+    """Shape (keys,): whether a key names a person, place or thing."""
     comparison: Comparison
     counts: Mapping[str, int]
     """Of events, documents, communities, keys, new and single events."""
@@ -160,26 +149,23 @@ def make_context(
     comparison = compare_with(events, previous)
     language = page_language(events, options)
     proper = proper_communities(events, communities)
-    shown = proper[: options.articles]
+    is_written = written is not None and bool(written.themes)
+    across = [each for each in proper if is_written or len(np.unique(events.document[each.members])) > 1]
+    shown = (proper if communities.is_ordered else across or proper)[: options.articles]  # one document is told below
     distinctive = distinctive_keys(events, [each.members for each in shown])
-    incidence = events.incidence()
     return ReportContext(
         events=events,
         communities=communities,
         options=options,
         language=language,
         topics=rank_topics(events, shown, distinctive, comparison, language),
-        keys=KeyStatistics(
-            distinctive=distinctive,
-            idf=key_idf(incidence),
-            is_name=np.array([is_shown_name(events.keys, key) for key in range(len(events.keys.values))], np.bool_),
-        ),
+        is_name=np.array([is_shown_name(events.keys, key) for key in range(len(events.keys.values))], np.bool_),
         comparison=comparison,
         counts={
             "events": len(events),
             "documents": len(set(events.document.tolist())),
             "communities": len(proper),
-            "keys": int((incidence.sum(axis=0) > 0).sum()),
+            "keys": len(set(events.links.key.tolist())),
             "new": int(comparison.is_new.sum()),
             "single": len(events) - sum(len(each.members) for each in proper),
         },
@@ -188,7 +174,7 @@ def make_context(
     )
 
 
-def page_language(events: EventTable, options: ReportOptions, kept: str = "") -> str:
+def page_language(events: EventTable, options: ReportOptions, kept: str = "") -> Literal["zh", "en"]:
     """The language asked for; else that of most of the text, Chinese or English, a Chinese character as three letters.
 
     Args:
@@ -203,5 +189,6 @@ def page_language(events: EventTable, options: ReportOptions, kept: str = "") ->
     for row, content in zip(events.document.tolist(), events.contents, strict=True):
         is_chinese = events.documents.languages[row] == "zh"
         said["zh" if is_chinese else "en"] += len(content) * (_LETTERS if is_chinese else 1)
-    most = "zh" if said["zh"] > said["en"] else "en"
-    return kept if kept and said[most] < _CHANGES_LANGUAGE * sum(said.values()) else most
+    most: Literal["zh", "en"] = "zh" if said["zh"] > said["en"] else "en"
+    is_kept = kept and said[most] < _CHANGES_LANGUAGE * sum(said.values())
+    return ("zh" if kept == "zh" else "en") if is_kept else most

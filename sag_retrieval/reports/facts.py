@@ -232,7 +232,7 @@ def column_sums(events: EventTable) -> list[Amounts]:
                     found[int(events.document[each.row]), cell.column].append((*amount, each.row))
     sums = []
     for (_, column), rows in found.items():
-        total: Counter[str] = Counter()
+        total: defaultdict[str, float] = defaultdict(float)
         for number, unit, _ in rows:
             total[unit] += number
         if len(rows) >= _FEWEST_ROWS:
@@ -292,7 +292,8 @@ def readable_amount(number: float, unit: str, messages: Messages) -> str:
 
 
 def _begins(events: EventTable, text: str, key: int) -> bool:
-    return any(text.startswith(name) for name in events.keys.names_of(key))
+    """Whether a text begins with a name, which is not that of its speaker."""
+    return any(text.startswith(name) and text[len(name) :][:1] not in (":", "：") for name in events.keys.names_of(key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,9 +384,9 @@ def points_of(events: EventTable, headed: Mapping[str, HeaderClass]) -> dict[Hea
     """
     found: defaultdict[HeaderClass, list[Point]] = defaultdict(list)
     for each in labelled_rows(events, np.arange(len(events), dtype=np.int32)):
-        kinds = [cell.kind for cell in each.cells if cell.value]
+        kinds: list[HeaderClass] = [cell.kind for cell in each.cells if cell.value and cell.kind]
         above = headed.get(events.event_ids[each.row])
-        by_whom = "action" if {"owner", "deadline"} <= {*kinds} else None
+        by_whom: HeaderClass | None = "action" if {"owner", "deadline"} <= {*kinds} else None
         kind = next((kind for kind in kinds if kind in MAIN), by_whom or above)
         if kind and (kind == "decision" or not each.is_done):
             found[kind].append(Point(each.row, telling(each.cells), each.due))

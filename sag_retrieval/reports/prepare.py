@@ -32,6 +32,7 @@ from sag_retrieval.reports.context import page_language
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.scope import Scope, chosen_events, chosen_flags, only_unseen, seen_before, statement_keys
 from sag_retrieval.reports.series import Before, find_before
+from sag_retrieval.search.revised import said_later
 from sag_retrieval.statements.scorer import SCORERS, QuotableEvents
 from sag_retrieval.topics.naming import KnownNames, known_names, name_communities
 from sag_retrieval.topics.stored import kept_communities, stored_names
@@ -65,10 +66,12 @@ class Prepared:
     before: Before
     seen: frozenset[str] = frozenset()
     """What a report about new events, and those before it, were about."""
+    later: Mapping[str, str] = field(default_factory=dict)
+    """By id of a revised event: what was said later in its place."""
 
     def writer(self) -> Writer:
         """What lets a model write about it."""
-        return Writer(self.events, self.communities, self.options, self.options.language)
+        return Writer(self.events, self.communities, self.options, self.options.language, self.later)
 
 
 def prepare_report(reader: Reader, home: Path, definition: Definition, chat: ChatModel | None = None) -> Prepared:
@@ -110,7 +113,7 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
         events, built, None, {**names, **known}, titler=TITLERS.function(options.titler)
     ).communities
     bare = tuple(replace(each, summary=()) for each in named)  # on the page, rules quote and a model writes
-    return Prepared(events, replace(named, communities=bare), options, before, seen)
+    return Prepared(events, replace(named, communities=bare), options, before, seen, said_later(reader.index))
 
 
 def _communities(

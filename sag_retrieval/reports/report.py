@@ -173,7 +173,7 @@ def write_report(  # noqa: PLR0913, PLR0917  what it is about, beside what, how,
         (out / WORD_FILE).write_bytes(word_file(told, context.language))
     by_size = sorted(context.topics, key=lambda each: (-each.size, each.number))
     tables = {}
-    for name, table in report_tables(content, context, events).items():
+    for name, table in report_tables(content, context).items():
         tables[name] = out / f"{name}.parquet"
         pq.write_table(table, tables[name], compression="zstd")
     return Report(

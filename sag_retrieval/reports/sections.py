@@ -7,14 +7,13 @@ heading), and an entry in `SECTIONS`.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 import numpy as np
 
-from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
@@ -32,7 +31,6 @@ from sag_retrieval.reports.facts import (
     stated_amounts,
     telling,
 )
-from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, central_row, in_time_order
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.statements.header_classes import Cell
@@ -365,7 +363,7 @@ class NameLine:
 def build_names(context: ReportContext) -> tuple[NameLine, ...] | None:
     """The names in most documents; None where there are none."""
     keys, t = context.events.keys, context.messages
-    found = names_together(context.events, context.keys.is_name, _NAMES)
+    found = names_together(context.events, context.is_name, _NAMES)
     return (
         tuple(
             NameLine(
@@ -430,11 +428,8 @@ def build_made(context: ReportContext) -> Provenance:
         "released": options.released,
         "previous": previous.release if previous else t.no_previous,
         "scope": " · ".join(filter(None, (options.scope or t.everything, options.period))),
-        "method": _grouping(options.cluster),
+        "method": options.cluster.method,
         "models": options.models,
-        "quality": " · ".join(
-            t.quality_of.format(modularity=each.modularity, coverage=each.coverage) for each in communities.quality
-        ),
         "written": t.comma.join(_written(context)),
         "unsupported": _unsupported(context),
     }
@@ -445,13 +440,6 @@ def build_made(context: ReportContext) -> Provenance:
         topics=t.counted("topic_count", context.counts["communities"]),
     )
     return Provenance(method, tuple((t[name], text) for name, text in found.items() if text))
-
-
-def _grouping(options: ClusterOptions) -> str:
-    """The method, and every option of it that is not the default."""
-    usual = asdict(ReportOptions().cluster)
-    chosen = {name: value for name, value in asdict(options).items() if value != usual[name] and name != "method"}
-    return " · ".join([options.method, *(f"{name} {value}" for name, value in chosen.items())])
 
 
 def _written(context: ReportContext) -> Iterator[str]:

@@ -5,7 +5,6 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.reports.citations import Citations
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import folders_of
@@ -56,14 +55,6 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
         date=_STRING,
         citation=_INT,
     ),
-    "report_keys": _schema(
-        ("community_id", _STRING),
-        ("key_type", _STRING),
-        ("value", _STRING),
-        ("event_count", _INT),
-        ("idf", _FLOAT),
-    ),
-    "report_links": _schema(("one", _STRING), ("other", _STRING), ("weight", _FLOAT)),
     "report_findings": _schema(
         ("text", _STRING),
         ("event_ids", pa.list_(_STRING)),
@@ -77,21 +68,18 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
 """Columns of the tables. Rank is null for communities that the page does not show."""
 
 
-def report_tables(content: Content, context: ReportContext, events: EventTable) -> dict[str, pa.Table]:
+def report_tables(content: Content, context: ReportContext) -> dict[str, pa.Table]:
     """The tables of `REPORT_SCHEMAS`.
 
     Args:
         content: The finished report.
         context: What it was built from.
-        events: The events as the release has them, so that values of keys can be joined with its own.
 
     """
     rows: dict[str, Iterator[Mapping[str, object]]] = {
         "report_communities": _communities(content, context),
         "report_events": _events(context, content.citations),
         "report_documents": _documents(context),
-        "report_keys": _keys(context, events),
-        "report_links": ({"one": t.one, "other": t.other, "weight": t.weight} for t in context.communities.ties),
         "report_findings": _findings(content, context),
         "report_left_out": _left_out(context),
     }
@@ -150,18 +138,6 @@ def _documents(context: ReportContext) -> Iterator[Mapping[str, object]]:
                 "kind": each.kind,
                 "date": each.date or None,
                 "event_count": len(each.rows),
-            }
-
-
-def _keys(context: ReportContext, events: EventTable) -> Iterator[Mapping[str, object]]:
-    for each, keys in zip(context.topics, context.keys.distinctive, strict=True):
-        for key in keys:
-            yield {
-                "community_id": each.community_id,
-                "key_type": events.keys.types[key.row],
-                "value": events.keys.values[key.row],
-                "event_count": key.count,
-                "idf": float(context.keys.idf[key.row]),
             }
 
 

@@ -76,6 +76,13 @@ def has_revisions(index: Index) -> bool:
     return "revisions" in index.rows and index.rows["revisions"].num_rows > 0
 
 
+def said_later(index: Index) -> dict[str, str]:
+    """By id of each revised event: what was said last in its place, and when; a contradiction is none."""
+    rows = _by_day(index.rows["revisions"].to_pylist(), "later_said") if has_revisions(index) else []
+    told = {row["earlier_event_id"]: (row["later_value"], row["later_said"]) for row in rows if row["kind"] in _ORDERED}
+    return {event: f"{value} ({day})" if day else value for event, (value, day) in told.items() if value}
+
+
 _read: WeakKeyDictionary[Index, _Revisions] = WeakKeyDictionary()
 
 

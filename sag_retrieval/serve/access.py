@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, Self
 
@@ -230,6 +230,11 @@ class NameDecider(Protocol):
         """Close names that are two keys, the closest first: `closeness`, `name` and `other`."""
 
 
+_AT_ONCE: Final = 2
+"""Searches at the same time: they share the interpreter's lock, and 32 threads on it answered 25 requests a second, two
+answered 38, one 42 (`benchmarks/serve.py`); two, so that a slow search does not stop every other one."""
+
+
 class Busy(SagError):  # noqa: N818  reads better where it is caught
     """As many questions as may ask a model at the same time are being answered."""
 
@@ -257,6 +262,7 @@ class Service:
         self._decider = decider
         self._heavy = threading.BoundedSemaphore(heavy)
         self._most_heavy = heavy
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
         home = current.home
         self.homes = {str(each) for each in (home, home.absolute(), home.resolve(), home.expanduser())} - {".", "/"}
 
@@ -265,8 +271,10 @@ class Service:
         return self._decider if self.keys is None or (key is not None and key.decides) else None
 
     @contextmanager
-    def use(self, key: AccessKey | None = None, *, is_heavy: bool = False) -> Iterator[Release]:
-        """The release as a key sees it, for one request.
+    def use(
+        self, key: AccessKey | None = None, *, is_heavy: bool = False, is_search: bool = False
+    ) -> Iterator[Release]:
+        """The release as a key sees it, for one request; a search waits for its turn.
 
         Raises:
             Busy: If it is a long question, and there are as many as may be.
@@ -275,7 +283,7 @@ class Service:
         if is_heavy and not self._heavy.acquire(blocking=False):
             raise Busy(f"{self._most_heavy} long questions are being answered; ask again in a while, or in mode fast")
         try:
-            with self.current.open(key) as release:
+            with self.current.open(key) as release, self._turns if is_search and not is_heavy else nullcontext():
                 yield release
         finally:
             if is_heavy:

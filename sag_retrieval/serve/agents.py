@@ -50,11 +50,11 @@ def _instructions(service: Service) -> str:
         return _UNKNOWN
 
 
-async def _call(service: Service, context: Context, ask: Callable[[Release], T], *, is_heavy: bool = False) -> T:
+async def _call(service: Service, context: Context, ask: Callable[[Release], T], **how: bool) -> T:
     """What a call of the release gives, in a thread; errors in the words of the other doors."""
 
     def run() -> T:
-        with service.use(_key_of(context), is_heavy=is_heavy) as release:
+        with service.use(_key_of(context), **how) as release:
             return ask(release)
 
     try:
@@ -81,7 +81,7 @@ def _tool(service: Service, name: str, door: doors.Door) -> Callable[..., Any]:
         def ask(release: Release) -> BaseModel:
             return door.ask(release, door.request(**given))
 
-        return await _call(service, context, ask, is_heavy=is_heavy)
+        return await _call(service, context, ask, is_heavy=is_heavy, is_search=door.is_search)
 
     wanted: dict[str, Any] = {"context": Context}
     fields = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=Context)]

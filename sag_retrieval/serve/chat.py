@@ -72,7 +72,7 @@ async def answered(service: Service, key: AccessKey | None, asked: doors.AskRequ
         with suppress(_Gone):
             try:
                 heard.check()
-                with service.use(key, is_heavy=asked.is_heavy) as release:
+                with service.use(key, is_heavy=asked.is_heavy, is_search=True) as release:
                     heard.put(doors.ask(release, asked, heard.put))
             except Exception as error:  # noqa: BLE001  raised again where it is awaited
                 heard.put(error)

@@ -612,19 +612,20 @@ def told_error(error: Exception, homes: Iterable[str] = ()) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What may be asked, what comes back, and whether it may take long; its docstring describes it to models too."""
+    """What may be asked, what comes back, whether it may take long or searches; its docstring is for models too."""
 
     ask: Callable[[Release, Any], BaseModel]
     request: type[BaseModel]
     answer: type[BaseModel]
     is_heavy: bool = False
+    is_search: bool = False
 
 
 DOORS: Final = {
-    "search": Door(search, SearchRequest, SearchAnswer),
-    "ask": Door(ask, AskRequest, AskAnswer),
+    "search": Door(search, SearchRequest, SearchAnswer, is_search=True),
+    "ask": Door(ask, AskRequest, AskAnswer, is_search=True),
     "document": Door(document, DocumentRequest, DocumentAnswer),
-    "explain": Door(explain, SearchRequest, ExplainAnswer),
+    "explain": Door(explain, SearchRequest, ExplainAnswer, is_search=True),
     "changes": Door(changes, ChangesRequest, ChangesAnswer),
     "tables": Door(tables, NothingAsked, TablesAnswer),
     "sql": Door(sql, SqlRequest, SqlAnswer),

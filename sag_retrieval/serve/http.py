@@ -193,7 +193,7 @@ def _add_doors(app: FastAPI, service: Service) -> None:
 
     def answer(request: Request, name: str, asked: BaseModel) -> Response:
         door = doors.DOORS[name]
-        with service.use(key_of(request), is_heavy=door.is_heavy) as release:
+        with service.use(key_of(request), is_heavy=door.is_heavy, is_search=door.is_search) as release:
             return Response(door.ask(release, asked).model_dump_json(), media_type="application/json")
 
     for name, door in doors.DOORS.items():

@@ -12,10 +12,9 @@ from threading import Thread
 
 import lancedb
 import pytest
-from sag_pipeline.integrity.bucket_files import fetch_home
 
 from sag_pipeline.integrity.repair import repair_home
-from sag_pipeline.integrity.verify import verify_home
+from sag_pipeline.integrity.verify import fetch_home, verify_home
 from sag_pipeline.jobs import run_report
 from sag_pipeline.runs.status import status_of
 from sag_pipeline.store.bucket import lease

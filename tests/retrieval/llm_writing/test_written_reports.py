@@ -63,6 +63,15 @@ def tell(towns: Any, tmp_path: Path) -> Callable[..., Told]:
     return told
 
 
+def test_a_model_is_told_of_an_event_what_was_said_later_instead_and_of_others_nothing(towns):
+    events = towns(languages=("en",))
+
+    lines = event_lines(events, [0, 1], {events.event_ids[0]: "298 tonnes (2026-01-14)"})
+
+    assert lines[0].shown["said later instead"] == "298 tonnes (2026-01-14)"
+    assert lines[1] == event_lines(events, [1])[0]
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_sentence_of_a_report_cites_events_of_its_theme(tell, language):
     told = tell(write_well, language)

@@ -283,7 +283,7 @@ def test_above_the_limits_the_page_says_what_is_not_listed(towns, tmp_path):
 
     report, page = written(towns(languages=("en", "zh"), months=12), tmp_path, options=options)
 
-    assert "smaller topics are only in" in page.text
+    assert "Further topics: " in page.text
     assert page.text.count("<article") == 3
     assert pq.read_table(report.tables["report_events"]).num_rows == 144
 

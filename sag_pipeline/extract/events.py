@@ -10,15 +10,13 @@ from itertools import accumulate
 from math import log
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from sag_pipeline.extract.keys import make_key, title_key
 from sag_pipeline.extract.places import first_places
 from sag_pipeline.extract.summaries import heading_of, prompt_language
 from sag_pipeline.extract.triples import read_triples
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
 from sag_retrieval.language.words import normal_name, tokens
-from sag_retrieval.models.protocols import Request, estimate_tokens
+from sag_retrieval.models.protocols import AnswerShape, Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 
 LONGEST_EVENT = 1_000
@@ -132,19 +130,15 @@ def _keys(document: Document, raws: Sequence[Mapping[str, Any]]) -> Iterator[tup
     yield from (other for other_id, other in others.items() if other_id not in own)
 
 
-class EventsOfPassage(BaseModel):
+class EventsOfPassage(AnswerShape):
     """The events of the passage with that number."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     passage: int
     events: list[str]
 
 
-class ExtractedEvents(BaseModel):
+class ExtractedEvents(AnswerShape):
     """The model's answer for the passages of one question, numbered from 1."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     passages: list[EventsOfPassage]
 

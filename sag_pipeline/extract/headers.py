@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sag_pipeline.extract.summaries import SummaryOptions, summarise
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Document, Section
-from sag_retrieval.models.protocols import Reply, Request
+from sag_retrieval.models.protocols import AnswerShape, Reply, Request
 from sag_retrieval.prompts import as_lines, load_prompt
 
 LONGEST_TEXT = 12_000
@@ -141,10 +141,8 @@ def _cut(text: str, length: int, least: int = _LEAST_CUT) -> str:
     return (piece[:space] if space > 0 else piece).rstrip() + "…"
 
 
-class SectionSummary(BaseModel):
+class SectionSummary(AnswerShape):
     """The model's answer for one section."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     summary: str = Field(description="one sentence on what the section is about")
 

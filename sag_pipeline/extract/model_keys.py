@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
+from pydantic import Field, WithJsonSchema, create_model
 
 from sag_pipeline.extract.keys import title_key
 from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKeys, known_lines
@@ -16,7 +16,7 @@ from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.cached_chat import answers_of_parts
-from sag_retrieval.models.protocols import Request, estimate_tokens
+from sag_retrieval.models.protocols import AnswerShape, Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 
 MOST_KEYS = 16
@@ -41,29 +41,23 @@ class KeyOptions(CheckedOptions):
     """Tokens of the known keys in one question; what was found best is shown first."""
 
 
-class ExtractedKey(BaseModel):
+class ExtractedKey(AnswerShape):
     """One key of an event."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str
     value: Annotated[str | float | bool, WithJsonSchema({"type": "string"})]
     same_as: list[str] = Field(default_factory=list)
 
 
-class KeysOfEvent(BaseModel):
+class KeysOfEvent(AnswerShape):
     """The keys of the event with that number."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     event: int
     keys: list[ExtractedKey]
 
 
-class ExtractedKeys(BaseModel):
+class ExtractedKeys(AnswerShape):
     """The model's answer for one question."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     events: list[KeysOfEvent]
 

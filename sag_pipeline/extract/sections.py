@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.options import Bounds, Internal, check_options
@@ -15,7 +15,7 @@ from sag_retrieval.core.records import Document, Section, make_id
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.layout import Span, physical_lines
 from sag_retrieval.language.words import fold, normal_form
-from sag_retrieval.models.protocols import Reply, Request
+from sag_retrieval.models.protocols import AnswerShape, Reply, Request
 from sag_retrieval.prompts import as_lines, load_prompt
 
 LINE_LENGTH = 200
@@ -260,10 +260,8 @@ def _line_number(given: object) -> int | None:
     return int(found[0][:12]) if found else None
 
 
-class SectionMark(BaseModel):
+class SectionMark(AnswerShape):
     """Where a section lies."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str = Field(description="what the section is about")
     start_index: Annotated[int | None, BeforeValidator(_line_number)] = Field(description="number of its first line")
@@ -272,10 +270,8 @@ class SectionMark(BaseModel):
     )
 
 
-class SectionMarks(BaseModel):
+class SectionMarks(AnswerShape):
     """The model's answer for one window."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sections: list[SectionMark]
     first_continues: bool = Field(default=False, description="whether the first lines go on from before")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, Internal, check_options
@@ -13,7 +13,7 @@ from sag_retrieval.language.central import CentralMethod, by_importance
 from sag_retrieval.language.layout import LineKind, logical_lines, marker_length
 from sag_retrieval.language.sentences import one_line, sentences, spans_within
 from sag_retrieval.language.words import tokens
-from sag_retrieval.models.protocols import Request
+from sag_retrieval.models.protocols import AnswerShape, Request
 from sag_retrieval.prompts import as_lines, load_prompt, quoted
 
 SENTENCES = 12
@@ -108,10 +108,8 @@ def _prose(text: str) -> Iterator[str]:
                     yield sentence
 
 
-class ExtractedSummary(BaseModel):
+class ExtractedSummary(AnswerShape):
     """The model's answer for one document."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     summary: str = Field(min_length=1)
 

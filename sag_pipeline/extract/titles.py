@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sag_pipeline.extract.summaries import prompt_language
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Document, Summary
-from sag_retrieval.models.protocols import Reply, Request
+from sag_retrieval.models.protocols import AnswerShape, Reply, Request
 from sag_retrieval.prompts import as_lines, load_prompt
 
 READ = 6_000
@@ -17,10 +17,8 @@ _LONGEST = 200
 _QUOTES = "\"'“”‘’《》「」# "
 
 
-class DocumentTitle(BaseModel):
+class DocumentTitle(AnswerShape):
     """The model's title for one document."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str = Field(description="the title alone, in the language of the document")
 

@@ -5,15 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
-
 from sag_pipeline.extract.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
 from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 from sag_retrieval.models.cached_chat import answers_of_parts
-from sag_retrieval.models.protocols import Request, estimate_tokens
+from sag_retrieval.models.protocols import AnswerShape, Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 
 NameSpan = tuple[int, int, int]
@@ -149,19 +147,15 @@ def _parts(item: object) -> tuple[str, str, str]:
     return (head, relation, tail)
 
 
-class TriplesOfEvent(BaseModel):
+class TriplesOfEvent(AnswerShape):
     """The triples of the event with that number, each head, relation, tail."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     event: int
     triples: list[list[str]]
 
 
-class ExtractedTriples(BaseModel):
+class ExtractedTriples(AnswerShape):
     """The model's answer for one question."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     events: list[TriplesOfEvent]
 

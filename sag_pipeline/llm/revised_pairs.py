@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from sag_pipeline.extract.claims import Revision
 from sag_pipeline.llm.same_names import PairPart
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
-from sag_retrieval.models.protocols import Reply, Request, estimate_tokens
+from sag_retrieval.models.protocols import AnswerShape, Reply, Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 
 STEP: Final = "revisions"
@@ -25,19 +23,15 @@ MODEL: Final = "model"
 PairKind = Literal["corrects", "replaces", "updates", "contradicts", "apart"]
 
 
-class PairVerdict(BaseModel):
+class PairVerdict(AnswerShape):
     """What a model says of the pair with this number."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     pair: int
     verdict: PairKind
 
 
-class RevisionVerdicts(BaseModel):
+class RevisionVerdicts(AnswerShape):
     """The verdicts; a pair that is not there stays as it is."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     verdicts: list[PairVerdict]
 

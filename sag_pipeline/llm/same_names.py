@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict
 
 from sag_pipeline.extract.close_pairs import close_pairs
 from sag_pipeline.extract.entity_resolution import Alignment, KeyColumns
@@ -15,7 +14,7 @@ from sag_pipeline.options import AlignOptions
 from sag_pipeline.store.store import Store
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
-from sag_retrieval.models.protocols import ChatModel, Reply, Request, estimate_tokens
+from sag_retrieval.models.protocols import AnswerShape, ChatModel, Reply, Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 
 STEP: Final = "pairs"
@@ -28,10 +27,8 @@ _EVENTS = 8
 """Events with a key among which one with its name is looked for."""
 
 
-class SamePairs(BaseModel):
+class SamePairs(AnswerShape):
     """The numbers of the pairs that are one thing."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     same: list[int]
 

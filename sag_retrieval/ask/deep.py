@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sag_retrieval.ask.cited import Cited, merge_answers, without_markers
 from sag_retrieval.ask.fast import extractive_answer
@@ -26,6 +26,7 @@ from sag_retrieval.ask.question import split_question
 from sag_retrieval.ask.session import Found, Session, documents_of
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.sentences import one_line
+from sag_retrieval.models.protocols import AnswerShape
 from sag_retrieval.prompts import as_lines
 
 LONGEST_FILLED = 200
@@ -179,10 +180,8 @@ def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome])
 KnownAnswers = Mapping[str, StepOutcome]
 
 
-class Verdict(BaseModel):
+class Verdict(AnswerShape):
     """The model's answer to "is it enough?", with a further plan if it is not."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     thinking: str = Field(default="", description="what follows from the answers, in a few words; written first")
     is_enough: bool = Field(description="whether what is known answers the question")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import Field, FiniteFloat
 
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited
@@ -35,7 +35,7 @@ from sag_retrieval.llm_writing.lines import (
     packed,
 )
 from sag_retrieval.llm_writing.written import WrittenSentence
-from sag_retrieval.models.protocols import embed_queries, estimate_tokens
+from sag_retrieval.models.protocols import AnswerShape, embed_queries, estimate_tokens
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
 from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, classes_in, row_cells, says
@@ -195,28 +195,22 @@ _QUOTED: Final = 2
 """Statements of each."""
 
 
-class RatedPoint(BaseModel):
+class RatedPoint(AnswerShape):
     """A point of a partial answer, the lines that state it, and how much it answers the question."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = Field(description="one sentence that answers a part of the question")
     cited: list[int] = Field(description="numbers n of the lines that state it")
     rating: FiniteFloat = Field(description="0 (does not answer) to 10 (answers decisively)")
 
 
-class PartialAnswer(BaseModel):
+class PartialAnswer(AnswerShape):
     """What one theme says to the question."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     points: list[RatedPoint] = Field(description="at most 5; none where the lines say nothing to the question")
 
 
-class GlobalAnswer(BaseModel):
+class GlobalAnswer(AnswerShape):
     """The answer to the whole question."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     is_found: bool = Field(description="whether the lines answer the question")
     sentences: list[WrittenSentence] = Field(description="the answer, sentence by sentence; none if it is not found")

@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sag_retrieval.ask.cited import Cited, cite, support
 from sag_retrieval.ask.fast import extractive_answer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.session import EVIDENCE_CHARACTERS, Session
 from sag_retrieval.core.errors import ModelError
+from sag_retrieval.models.protocols import AnswerShape
 from sag_retrieval.prompts import as_lines, numbered
 
 
-class ModelAnswer(BaseModel):
+class ModelAnswer(AnswerShape):
     """The model's answer to a question or a sub-question, and the numbers of the passages that support it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     is_found: bool = Field(description="whether the evidence holds the answer")
     answer: str = Field(description="the answer; empty if it is not in the evidence")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.relations import Relation
@@ -12,6 +12,7 @@ from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import MOST_CITED, RowSources, TableAnswer, answer_from_tables, today_of
 from sag_retrieval.ask.table_question import FORMS, form_of, nearest_relations
 from sag_retrieval.core.errors import FilterError, ModelError, QueryError
+from sag_retrieval.models.protocols import AnswerShape
 from sag_retrieval.notebook import readable
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.search.lookup import document_by_id
@@ -24,10 +25,8 @@ _LONGEST: Final = 40
 _WANTED: Final = frozenset({"answer", "document_id", "start", "end"})
 
 
-class WrittenSql(BaseModel):
+class WrittenSql(AnswerShape):
     """The SELECT that answers a question, if the release holds what it asks."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     is_answerable: bool = Field(description="whether the lists hold what is asked")
     sql: str = Field(default="", description="one SELECT with the columns answer, document_id, start and end")

@@ -9,7 +9,7 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from sag_retrieval.ask.answer import CLOSEST_TO, Answer, not_found
 from sag_retrieval.ask.cited import Cited, merge_answers
@@ -30,7 +30,7 @@ from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.language.asked import asking
 from sag_retrieval.language.words import normal_name
-from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.models.protocols import AnswerShape, ChatModel
 from sag_retrieval.prompts import as_lines, numbered
 from sag_retrieval.search.method import LONGEST_QUERY, check_text
 from sag_retrieval.search.segments import SegmentOptions
@@ -330,10 +330,8 @@ def find_background(session: Session) -> Background:
     return Background(tuple(result.hits), result.ranked, passages, as_lines(named) or "-", trace)
 
 
-class Rewrite(BaseModel):
+class Rewrite(AnswerShape):
     """The question as the model rewrote it, and the keys the search should start from."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: str = Field(description="the question, complete on its own")
     keys: list[NamedKey] = Field(default_factory=list, description="keys the search starts from")

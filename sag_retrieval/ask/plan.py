@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from sag_retrieval.models.protocols import AnswerShape
+
 LONGEST_QUESTION = 1000
 LONGEST_KEY = 120
 MOST_KEYS = 12
 """Bounds of a model's input to a search: characters, characters, keys."""
 
 
-class NamedKey(BaseModel):
+class NamedKey(AnswerShape):
     """Something a search may start from; a bare text is a value without a type."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str = ""
     value: str
@@ -54,10 +54,8 @@ class Edge(BaseModel):
     description: str = ""
 
 
-class DraftPlan(BaseModel):
+class DraftPlan(AnswerShape):
     """The model's plan, unchecked."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     thinking: str = Field(default="", description="the question taken apart, in a few words; written first")
     nodes: list[Node]

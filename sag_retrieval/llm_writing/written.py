@@ -5,28 +5,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import Field, FiniteFloat
 
 from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.core.public import public
-from sag_retrieval.models.protocols import Usage
+from sag_retrieval.models.protocols import AnswerShape, Usage
 
 LeftOutKind = Literal["report", "theme", "part", "title", "sentence", "finding", "reason"]
 
 
-class WrittenSentence(BaseModel):
+class WrittenSentence(AnswerShape):
     """One sentence and the numbers of the lines that state it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = Field(description="one sentence")
     cited: list[int] = Field(description="numbers n of the lines that state it")
 
 
-class WrittenFinding(BaseModel):
+class WrittenFinding(AnswerShape):
     """One finding with the numbers of the lines that state it, its importance and the reason for that."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = Field(description="one sentence that states the finding")
     cited: list[int] = Field(description="numbers n of the lines that state it")
@@ -34,20 +30,16 @@ class WrittenFinding(BaseModel):
     reason: str = Field(description="why it is so important, in a few words that the lines support")
 
 
-class ThemeAnswer(BaseModel):
+class ThemeAnswer(AnswerShape):
     """The model's title, summary and findings of a theme, or of a part of it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str = Field(description="what the lines have in common, at most 6 words or 12 Chinese characters")
     summary: list[WrittenSentence] = Field(description="3 to 5 sentences that read as one paragraph")
     findings: list[WrittenFinding] = Field(description="at most 5 findings")
 
 
-class ReportAnswer(BaseModel):
+class ReportAnswer(AnswerShape):
     """The model's summary and findings over all themes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     summary: list[WrittenSentence] = Field(description="3 sentences; the first is the headline")
     findings: list[WrittenFinding] = Field(description="5 to 7 findings")

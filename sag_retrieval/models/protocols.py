@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from scipy.sparse import csr_array, vstack
 
 from sag_retrieval.core.errors import AnswerError, ModelError, SettingsError
@@ -33,6 +33,12 @@ def joined(pieces: Sequence[Vectors]) -> Vectors:
     if sparse:
         return csr_array(vstack(sparse, format="csr"))
     return np.concatenate([np.asarray(piece) for piece in pieces])
+
+
+class AnswerShape(BaseModel):
+    """Base of the shapes that answers of a model have: their fields and no others, and they do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sag_retrieval.ask.answer import not_found
 from sag_retrieval.ask.sentences import best_sentences
@@ -14,7 +14,7 @@ from sag_retrieval.core.options import Bounds, Internal
 from sag_retrieval.language.central import by_importance
 from sag_retrieval.language.sentences import sentences
 from sag_retrieval.language.words import language_of
-from sag_retrieval.models.protocols import ChatModel, Request
+from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered
 from sag_retrieval.rag.stages import (
     TO_REFINE,
@@ -35,19 +35,15 @@ _WINDOW = 200
 """Sentences compared with each other: without a limit time grows quadratically."""
 
 
-class ShortPassage(BaseModel):
+class ShortPassage(AnswerShape):
     """The shortened text of one passage."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     n: int = Field(description="number of the passage")
     text: str = Field(description="only what bears on the question, in the passage's own words")
 
 
-class ShortPassages(BaseModel):
+class ShortPassages(AnswerShape):
     """The model's answer: shortened passages, without those that do not help."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     passages: list[ShortPassage]
 
@@ -183,10 +179,8 @@ def _within(texts: Mapping[int, str], budget: int) -> dict[int, str]:
     return kept
 
 
-class GeneratedAnswer(BaseModel):
+class GeneratedAnswer(AnswerShape):
     """The model's answer to a whole prompt."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     answer: str = Field(description="the answer alone, in the language of the question")
 

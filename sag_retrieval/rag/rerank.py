@@ -8,13 +8,13 @@ from math import sqrt
 from typing import Annotated, Any, Protocol
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.options import Bounds, Inline, Internal, Presets
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.local import Relevance, open_cross_encoder
-from sag_retrieval.models.protocols import ChatModel, Request
+from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, metadata_of, query_of, titles_of
 from sag_retrieval.release.mapped_arrays import CsrLists, group
@@ -36,10 +36,8 @@ _TOLERANCE = 1e-15
 _RESTART_FLOOR = 0.1
 
 
-class Choice(BaseModel):
+class Choice(AnswerShape):
     """The model's answer: numbers of the chosen passages, best first."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     numbers: list[int] = Field(description="numbers of the chosen passages, the most useful first")
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy.sparse import csr_array
 
 from sag_retrieval.clusters.events import EventTable, Floats, Keys, Rows, Spread
@@ -19,7 +19,7 @@ from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold
-from sag_retrieval.models.protocols import ChatModel, Request, Usage
+from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request, Usage
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.topics.titler import DistinctiveName, TakenTitles, Titler, TopicContents, by_terms, fits, shorten
 
@@ -205,19 +205,15 @@ MOST_ASKED = 200
 """Communities that are described by the model, the largest; the others are named offline."""
 
 
-class DescribedSentence(BaseModel):
+class DescribedSentence(AnswerShape):
     """One sentence of a description and the numbers of the events that state it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = Field(description="one short sentence")
     events: list[int] = Field(description="numbers of the listed events that state it")
 
 
-class Described(BaseModel):
+class Described(AnswerShape):
     """The model's title and summary of one community."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str = Field(description="what the events have in common, at most 6 words or 12 Chinese characters")
     summary: list[DescribedSentence] = Field(description="2 to 4 sentences")

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.models.protocols import ChatModel, Request
+from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph
 from sag_retrieval.search.methods.think_on_graph.beams import Beam, path_text
@@ -23,27 +23,21 @@ _log = logging.getLogger(__name__)
 JudgeReply = TypeVar("JudgeReply", bound=BaseModel)
 
 
-class ChosenPaths(BaseModel):
+class ChosenPaths(AnswerShape):
     """Paths worth following."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     paths: list[int] = Field(description="numbers of the chosen paths, the best first")
 
 
-class DocumentScore(BaseModel):
+class DocumentScore(AnswerShape):
     """How much a document helps."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     document: int = Field(description="number of the document")
     score: float = Field(description="from 0, of no use, to 1, answers the question")
 
 
-class DocumentScores(BaseModel):
+class DocumentScores(AnswerShape):
     """How much each document helps."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     scores: list[DocumentScore]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
 from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from sag_retrieval.core.errors import ModelError, QueryError, RecordError
 from sag_retrieval.core.public import public
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, language_of
-from sag_retrieval.models.protocols import ChatModel, Request
+from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
@@ -109,10 +109,8 @@ def _within(tag: re.Pattern[str], text: str) -> str | None:
     return None
 
 
-class Decision(BaseModel):
+class Decision(AnswerShape):
     """Whether to continue, and the question rewritten to be understood without context."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     decision: Decided = Field(description="RETRIEVE to look further, NO_RETRIEVE if nothing more is needed")
     rewritten_query: str = Field(default="", description="the question, clear without what came before")
@@ -128,10 +126,8 @@ class Decision(BaseModel):
         return {"rewritten_query": rewritten or "", **value, "decision": decided}
 
 
-class Chosen(BaseModel):
+class Chosen(AnswerShape):
     """Entries that help to answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     entries: list[int] = Field(description="numbers of the entries that help, the best first")
 

@@ -153,7 +153,9 @@ def folders_of(events: EventTable, pile: Pile) -> dict[str, list[FileEntry]]:
             documents=len(rows),
             kind=PurePosixPath(name).suffix.removeprefix(".").lower(),
             date=max((pile.dates.get(ids[row], "") for row in rows), default=""),
-            rows=np.concatenate([of_document[row] for row in sorted(rows, key=lambda row: pile.dates.get(ids[row], ""))]),
+            rows=np.concatenate(
+                [of_document[row] for row in sorted(rows, key=lambda row: pile.dates.get(ids[row], ""))]
+            ),
         )
         found["" if folder == "." else folder].append(entry)
     ordered = sorted(found.items())

@@ -100,7 +100,7 @@ class Writer:
     ) -> None:
         """Choose the themes and their events within the budget; nothing is asked yet.
 
-        A model sees what was said `later` in place of an event, by its id.
+        A model reads what was said `later` in place of an event, by its id.
         """
         self.events, self._later = events.cleaned(), later
         self.language, self.options = language, options

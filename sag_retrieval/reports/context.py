@@ -151,7 +151,7 @@ def make_context(
     proper = proper_communities(events, communities)
     is_written = written is not None and bool(written.themes)
     across = [each for each in proper if is_written or len(np.unique(events.document[each.members])) > 1]
-    shown = (proper if communities.is_ordered else across or proper)[: options.articles]  # one document is described below
+    shown = (proper if communities.is_ordered else across or proper)[: options.articles]  # one document stands below
     distinctive = distinctive_keys(events, [each.members for each in shown])
     return ReportContext(
         events=events,

@@ -128,7 +128,7 @@ class FileEntry:
     date: str
     """ISO; of several documents the newest."""
     rows: Rows
-    """Its events."""
+    """Its events, those of the oldest document first."""
 
 
 def folders_of(events: EventTable, pile: Pile) -> dict[str, list[FileEntry]]:
@@ -153,7 +153,9 @@ def folders_of(events: EventTable, pile: Pile) -> dict[str, list[FileEntry]]:
             documents=len(rows),
             kind=PurePosixPath(name).suffix.removeprefix(".").lower(),
             date=max((pile.dates.get(ids[row], "") for row in rows), default=""),
-            rows=np.sort(np.concatenate([of_document[row] for row in rows])),
+            rows=np.concatenate(
+                [of_document[row] for row in sorted(rows, key=lambda row: pile.dates.get(ids[row], ""))]
+            ),
         )
         found["" if folder == "." else folder].append(entry)
     ordered = sorted(found.items())

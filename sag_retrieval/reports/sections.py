@@ -7,13 +7,14 @@ heading), and an entry in `SECTIONS`.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 import numpy as np
 
+from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
@@ -31,6 +32,7 @@ from sag_retrieval.reports.facts import (
     stated_amounts,
     telling,
 )
+from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, in_time_order, leading_row
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.statements.header_classes import Cell, row_cells
@@ -265,7 +267,7 @@ def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ListedLine:
     """A statement, or the cells of a table's row that stands for it, with the title of its document."""
 
     statement: Statement
@@ -278,13 +280,13 @@ class Points:
     """What documents list as one kind: its heading, its lines, those of the newest documents first."""
 
     heading: str
-    lines: tuple[Line, ...]
+    lines: tuple[ListedLine, ...]
     left: int
 
 
-def _told(context: ReportContext, row: int, cells: Sequence[Cell] = (), date: str = "") -> Line:
+def _told(context: ReportContext, row: int, cells: Sequence[Cell] = (), date: str = "") -> ListedLine:
     title = clean(context.events.documents.titles[int(context.events.document[row])])
-    return Line(
+    return ListedLine(
         statement=context.statement(row, title, date),
         cells=tuple((cell.column, cell.value) for cell in cells if cell.value and cell.value != date),
         title=title,
@@ -311,7 +313,7 @@ class Dates:
     """Statements and rows about dates after a reference, the nearest first."""
 
     reference: str
-    lines: tuple[Line, ...]
+    lines: tuple[ListedLine, ...]
     left: int
 
 
@@ -429,7 +431,7 @@ def build_made(context: ReportContext) -> Provenance:
         "released": options.released,
         "previous": previous.release if previous else t.no_previous,
         "scope": " · ".join(filter(None, (options.scope or t.everything, options.period))),
-        "method": options.cluster.method,
+        "method": _grouping(options.cluster),
         "models": options.models,
         "written": t.comma.join(_written(context)),
         "unsupported": _unsupported(context),
@@ -441,6 +443,13 @@ def build_made(context: ReportContext) -> Provenance:
         topics=t.counted("topic_count", context.counts["communities"]),
     )
     return Provenance(method, tuple((t[name], text) for name, text in found.items() if text))
+
+
+def _grouping(options: ClusterOptions) -> str:
+    """The method, and every option of it that is not the default."""
+    usual = asdict(ReportOptions().cluster)
+    chosen = {name: value for name, value in asdict(options).items() if value != usual[name] and name != "method"}
+    return " · ".join([options.method, *(f"{name} {value}" for name, value in chosen.items())])
 
 
 def _written(context: ReportContext) -> Iterator[str]:

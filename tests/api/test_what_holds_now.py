@@ -147,7 +147,7 @@ def test_people_confirm_and_refuse_revisions_for_good(home, source):
 def test_a_report_lists_what_changed_and_marks_every_superseded_value(release):
     page = release.report().markdown.read_text(encoding="utf-8")
 
-    section = page.partition("## Values that changed")[2].partition("\n## ")[0]
+    section = page.partition("## Corrected or changed")[2].partition("\n## ")[0]
     assert "31 % → 27 %" in section
     assert "6 euros / 7 euros" in section or "7 euros / 6 euros" in section
     old = [line for line in page.splitlines() if "Orin Pumps is 31 %" in line and not line.startswith("[^")]

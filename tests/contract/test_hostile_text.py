@@ -141,7 +141,7 @@ def test_metadata_on_dagsters_page_holds_no_image_link_or_tag_of_a_document(host
     }
     tables = [v for metadata in assets.values() for v in metadata.values() if isinstance(v, dg.TableMetadataValue)]
     assert set(pages) == {"release.rows", "report.preview"}
-    assert "Heron" in pages["report.preview"]
+    assert "Egret" in pages["report.preview"]
     assert any("Heron" in str(record.data) for table in tables for record in table.records)
     assert not any(hidden_in(cell) for t in tables for record in t.records for cell in record.data.values())
     for name, page in pages.items():

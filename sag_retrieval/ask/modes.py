@@ -78,9 +78,7 @@ def ask_fast(session: Session) -> ModeResult:
     if below is not None:
         return ModeResult(*below)
     rows = answer_from_tables(session) or answer_over_rows(session)
-    if rows is not None and not is_corrected(
-        session.question, rows.cited.text.partition("[")[0], session.find(session.question).hits
-    ):
+    if rows is not None and not is_corrected(session, rows.cited.text.partition("[")[0]):
         return from_rows(session, rows)
     answers: list[PartAnswer] = []
     parts = question_parts(session.question)[:_PARTS]

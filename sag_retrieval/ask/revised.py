@@ -8,6 +8,7 @@ from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.values import numbers_in
 from sag_retrieval.language.asked import asking
 from sag_retrieval.language.spans import UNCONFIRMED
@@ -97,9 +98,10 @@ def _sentence_of(one: HitRevision, sentence: Sentence, hits: Sequence[FoundPassa
     return None
 
 
-def is_corrected(question: str, text: str, hits: Sequence[FoundPassage]) -> bool:
-    """Whether a number that a text gives is one that a statement of the passages corrects."""
-    given = numbers_in(text) - numbers_in(question)
+def is_corrected(session: Session, text: str) -> bool:
+    """Whether a number that a text gives is one that a statement of the question's passages corrects."""
+    given = numbers_in(text) - numbers_in(session.question)
+    hits = session.find(session.question).hits if given else ()
     corrections = (one for hit in hits for one in getattr(hit, "revised_by", ()) if one.kind == "corrects")
     return any(given & numbers_in(one.own_value) for one in corrections)
 

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from io import TextIOWrapper
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -237,11 +238,9 @@ def show_answer(console: Console, found: Any, *, explain: bool = False) -> None:
     """The answer, then its citations: of one from tables the documents alone, explained also its rows and SQL."""
     console.print(escape(found.text), highlight=False)
     if found.sql and not explain:
-        cited: dict[str, list[int]] = {}
-        for each in found.citations:
-            cited.setdefault(f"{each.document_id} {each.place}".strip(), []).append(each.marker)
-        for place, markers in cited.items():
-            named = f"[{markers[0]}]" if len(markers) == 1 else f"[{markers[0]}]–[{markers[-1]}]"
+        for place, beside in groupby(found.citations, lambda each: f"{each.document_id} {each.place}".strip()):
+            first, *others = (f"[{each.marker}]" for each in beside)
+            named = f"{first}–{others[-1]}" if others else first
             console.print(f"  [bold]{escape(named)}[/bold] [dim]{escape(place)}[/dim]", highlight=False)
         return
     for citation in found.citations:

@@ -1,19 +1,18 @@
 """A model that knows the key types and units of the release filters by typed values; a wrong filter costs nothing."""
 
 import json
-import os
 from collections.abc import Iterator
 
 import pytest
 
-from sag_retrieval import Release, open_release
+from sag_retrieval import Release
 from sag_retrieval.ask import AskOptions, ReleaseContext, ask
 from sag_retrieval.ask.release_context import vocabulary_lines, within_tokens
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.release.schema import TABLES
-from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, first_prompt_of, schema_of
+from tests.support.opened_release import opened_release
 from tests.support.small_release import build_index
 
 pytestmark = pytest.mark.slow
@@ -55,18 +54,8 @@ IMPOSSIBLE = [
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory) -> Iterator[Release]:
-    folder = tmp_path_factory.mktemp("fines")
-    (folder / "docs").mkdir()
-    for name, text in FILES.items():
-        (folder / "docs" / name).write_text(f"# Notice {len(text)}\n\n{text}\n", encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("SAG_")]:
-            patch.delenv(name)
-        patch.setenv("SAG_HOME", str(folder / "home"))
-        patch.chdir(folder)
-        bare_ingest(["docs"])
-        with open_release() as opened:
-            yield opened
+    files = {name: f"# Notice {len(text)}\n\n{text}\n" for name, text in FILES.items()}
+    yield from opened_release(tmp_path_factory, files)
 
 
 def answered(release, question, sql, *, mode="normal", reply=None, **options):

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sag_retrieval import Release, open_release
-from tests.support.bare_ingest import bare_ingest
+from sag_retrieval import Release
+from tests.support.opened_release import opened_release
 
 MINUTES = """# Council meeting, 3 March 2026
 
@@ -36,18 +36,7 @@ TASKS = "Action,Owner,Status\nOrder paint,Ann Lee,done\nCount the ropes,Bo Marsh
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     """Minutes in two languages, a memo with a label for a heading."""
-    yield from _opened(tmp_path_factory, {"minutes.md": MINUTES, "memo.md": MEMO, "纪要.md": CHINESE})
-
-
-def _opened(factory: pytest.TempPathFactory, files: dict[str, str]) -> Iterator[Release]:
-    home, folder = (factory.mktemp(name) for name in ("home", "files"))
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAG_HOME", str(home))
-        bare_ingest([str(folder)])
-        with open_release(home) as opened:
-            yield opened
+    yield from opened_release(tmp_path_factory, {"minutes.md": MINUTES, "memo.md": MEMO, "纪要.md": CHINESE})
 
 
 @pytest.mark.parametrize("mode", ["fast", "global"])
@@ -82,7 +71,7 @@ def test_a_restriction_holds_for_sections(release):
 
 
 def test_without_such_a_section_actions_that_are_not_done_are_open(tmp_path_factory):
-    for release in _opened(tmp_path_factory, {"tasks.csv": TASKS, "memo.md": MEMO}):
+    for release in opened_release(tmp_path_factory, {"tasks.csv": TASKS, "memo.md": MEMO}):
         answer = release.ask("What are the open points?", mode="global")
 
         assert "Count the ropes" in answer.text

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sag_retrieval import Release, open_release
-from tests.support.bare_ingest import bare_ingest
+from sag_retrieval import Release
+from tests.support.opened_release import opened_release
 
 FILES = {
     "report.md": "# Annual report 2025\n\nPublished on 9 January 2026.\n\n"
@@ -22,14 +22,7 @@ FILES = {
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     """A report, what corrects it, and what else is said of the same things."""
-    home, folder = (tmp_path_factory.mktemp(name) for name in ("home", "files"))
-    for name, text in FILES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAG_HOME", str(home))
-        bare_ingest([str(folder)])
-        with open_release(home) as opened:
-            yield opened
+    yield from opened_release(tmp_path_factory, FILES)
 
 
 @pytest.mark.parametrize(

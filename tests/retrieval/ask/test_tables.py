@@ -1,17 +1,20 @@
 """Questions that rows of tables answer: counts, sums, averages, the most, what is next, lists; each with its SELECT."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask import AskOptions
 from sag_retrieval.ask.table_question import form_of
 from sag_retrieval.cli.main import main
+from sag_retrieval.cli.printing import show_answer
 from sag_retrieval.core.errors import QueryError
-from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
+from tests.support.opened_release import opened_release
 
 ORDERS = """# Orders
 
@@ -47,15 +50,8 @@ EXPORTS = """| Shipment | Buyer | Amount | Currency |
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     """Tables in two formats and languages."""
-    home, folder = (tmp_path_factory.mktemp(name) for name in ("home", "files"))
     files = {"orders.md": ORDERS, "任务.csv": TASKS, "prices.md": PRICES, "exports.md": EXPORTS}
-    for name, text in {**files, "yard.md": ACTIONS, "合同.csv": CONTRACTS}.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAG_HOME", str(home))
-        bare_ingest([str(folder)])
-        with open_release(home) as opened:
-            yield opened
+    yield from opened_release(tmp_path_factory, {**files, "yard.md": ACTIONS, "合同.csv": CONTRACTS})
 
 
 @pytest.mark.parametrize(
@@ -133,6 +129,20 @@ def test_amounts_of_two_currencies_are_never_added_or_compared(release):
 )
 def test_a_word_that_no_cell_or_column_explains_is_not_counted_over(release, question):
     assert release.ask(question).sql == ""
+
+
+def test_the_screen_joins_only_markers_that_stand_beside_each_other(capsys):
+    places = ["b.csv", "a.csv", "b.csv", "b.csv"]
+    cited = [SimpleNamespace(document_id=place, place="", marker=n) for n, place in enumerate(places, 1)]
+
+    show_answer(Console(), SimpleNamespace(text="4", sql="SELECT 4", citations=cited))
+
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [
+        "4",
+        "[1] b.csv",
+        "[2] a.csv",
+        "[3]–[4] b.csv",
+    ]
 
 
 def test_the_screen_shows_the_answer_and_explained_its_rows_and_sql(release):

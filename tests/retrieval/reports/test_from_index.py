@@ -8,12 +8,11 @@ import pytest
 
 pytest.importorskip("dagster", reason="needs the extra pipeline")
 
-from sag_retrieval import open_release
 from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.clusters.events import event_table
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
-from tests.support.bare_ingest import bare_ingest
+from tests.support.opened_release import opened_release
 
 pytestmark = pytest.mark.slow
 
@@ -28,15 +27,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("release")
-    (folder / "inbox").mkdir()
-    for name, text in FILES.items():
-        (folder / "inbox" / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("SAG_HOME", str(folder / "home"))
-        bare_ingest(["inbox"])
-    return open_release(folder / "home")
+    yield from opened_release(tmp_path_factory, FILES)
 
 
 def test_the_table_holds_the_events_of_the_release_with_spans_in_their_chunks(release):

@@ -142,3 +142,7 @@ def test_tables_are_no_wider_than_their_place(opened, size):
             f"{SHOWN.format(table)}.filter((each) => each.scrollWidth > each.parentElement.clientWidth + 1).length"
         )
         assert wider == 0
+        cells = page.evaluate(
+            f"{SHOWN.format(f'{table} tbody > tr > *')}.map((each) => [each.clientWidth, each.innerText])"
+        )
+        assert [text for width, text in cells if len(text) > 4 and width < 40] == []  # a letter a line

@@ -16,7 +16,7 @@ from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import fold
 
 METADATA, MAIL_HEADER, LETTER_HEAD, HEADING = "metadata", "mail header", "letter head", "heading"
-STAMP, FILE_NAME, IN_FORCE = "stamp", "file name", "in force"
+STAMP, FILE_NAME, EFFECTIVE = "stamp", "file name", "effective date"
 QUOTATION = "quotation"
 """What a message repeats of an earlier one, below `On 27 March 2019, Iris wrote:`."""
 
@@ -41,7 +41,7 @@ _SUBTITLE = 80
 _SUBTITLE_LINES = 6
 _HOLDS = pattern_of_all("holds_until")
 """What stands before the day from or until which something holds; it is not the day on which it was written."""
-_IN_FORCE = pattern_of_all("document_in_force")
+_EFFECTIVE = pattern_of_all("effective_date")
 """What stands beside the day from which a policy or a contract holds: better than no day where no other is named."""
 _HASHES = _SAYS["marked_heading"]
 _TIME_BEHIND = _SAYS["time_behind"]
@@ -106,7 +106,7 @@ def document_date(document: Document) -> ContextDate | None:
         *((value, FILE_NAME) for value in file_name_dates(document.document_id, document.text[:_HEAD])),
     ]
     if not any(len(value) == _WHOLE_DAY for value, _ in candidates):
-        candidates += _in_force(document.text, document.language)
+        candidates += _effective(document.text, document.language)
     exact = max(candidates, key=lambda one: len(one[0]), default=None)  # of equally exact ones the first
     return ContextDate(*exact) if exact else None
 
@@ -192,14 +192,14 @@ def _of_head(text: str, language: str) -> Iterator[tuple[str, str]]:
                 yield day.value, LETTER_HEAD
 
 
-def _in_force(text: str, language: str) -> Iterator[tuple[str, str]]:
+def _effective(text: str, language: str) -> Iterator[tuple[str, str]]:
     """The day of the first lines from which the document holds: `Version 3, valid from 1 May 2026`."""
     lines = [line for line in text[:_HEAD].split("\n") if line.strip()][:_SUBTITLE_LINES]
     for line in lines:
         for day in _days(line[:_LONGEST_LINE], language):
             before, after = line[: day.start], line[day.end :]
-            if len(day.value) == _WHOLE_DAY and (_IN_FORCE.search(before) or _IN_FORCE.match(after)):
-                yield day.value, IN_FORCE
+            if len(day.value) == _WHOLE_DAY and (_EFFECTIVE.search(before) or _EFFECTIVE.match(after)):
+                yield day.value, EFFECTIVE
 
 
 def _is_subtitle(line: str, day: _Day, language: str) -> bool:

@@ -1,7 +1,7 @@
 """Piles of office files of three trades in English and Chinese, with questions and where their answers stand.
 
 A pile holds letters, mails, minutes with attendance lists, policies, and lists that name many sites, people and firms
-without answering anything. Forty questions a pile ask for one statement: half in its words, half in others; a quarter
+without answering anything. 116 questions a pile ask for one statement: half in its words, half in others; a sixth
 for a rule that names nothing. All is invented and drawn by a fixed seed.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Final
 from sets import Question, QuestionSet
 
 SEED: Final = 20261124
-FACTS_A_KIND, ASKED_A_KIND, ASKED_RULES = 16, 3, 3
+FACTS_A_KIND, ASKED_A_KIND, ASKED_RULES = 16, 8, 10
 SIZES: Final = {"builders": 1, "clinic": 3, "freight": 6}
 """How long the documents of a pile are."""
 
@@ -190,7 +190,7 @@ def office(name: str) -> QuestionSet:
     """The pile of a trade, in both languages.
 
     >>> len(office("clinic").questions)
-    42
+    116
     """
     found = QuestionSet([], [])
     for language, words in WORDS.items():

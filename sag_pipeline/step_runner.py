@@ -146,8 +146,7 @@ def run_step(
         ModelUnavailable, BudgetExceeded: After everything done so far was committed; the next run continues from there.
     """
     tally, started = RunStats(), time.perf_counter()
-    tally.counts["removed"] = store.drop_stale(step)
-    pending = store.pending(step)
+    pending, tally.counts["removed"] = store.take_pending(step)
     maker = choose(len(pending))
     done, waiting = 0, list[Made]()
     report = listener()

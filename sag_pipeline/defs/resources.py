@@ -70,6 +70,7 @@ class PipelineResource(_Configured):
     outage_minutes: float = Field(default=10.0, ge=0, description="Minutes before it is repeated.")
     _options: RunOptions | None = PrivateAttr(default=None)
     _ledger: Ledger | None = PrivateAttr(default=None)
+    _settings: Settings | None = PrivateAttr(default=None)
 
     def run_options(self) -> RunOptions:
         """The options of the run, checked once."""
@@ -84,8 +85,14 @@ class PipelineResource(_Configured):
         settings = self.settings()
         return read_schema(self.key_schema) if self.key_schema else home_schema(settings.home, settings.schema)
 
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002  of Dagster
+        """Read the settings once for all steps of a run."""
+        self._settings = self.settings()
+
     def settings(self) -> Settings:
-        """The current settings, checked."""
+        """The settings of the run, else the current ones; checked."""
+        if self._settings is not None:
+            return self._settings
         names = ("home", "chat_model", "embedding_model", "engine")
         given = {name: getattr(self, name) for name in names}
         return load_settings(**{name: value or None for name, value in given.items()})

@@ -233,8 +233,8 @@ def embed_pending(
 ) -> RunStats:
     """Embed the texts of changed documents; texts that have a vector already are not embedded again."""
     tally, started = RunStats(), time.perf_counter()
-    tally.counts["removed"] = store.drop_stale(step)
-    if pending := store.pending(step):
+    pending, tally.counts["removed"] = store.take_pending(step)
+    if pending:
         _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally, progress)
         embedding.vectors.compact()
     tally.counts["skipped"] = store.ledger.document_count(step.name) - len(pending)

@@ -88,6 +88,12 @@ class Claim:
         """Dates, amounts, times of day and bare numbers, in order; not those that number a thing (`line 3`)."""
         return tuple(each for _, _, each in self._placed)
 
+    def shown(self, value: Stated) -> str:
+        """A value with what it counts: `five years`, not `five`."""
+        end = next((end for _, end, each in self._placed if each == value), None)
+        noun = _NOUN.match(self.content, end) if end and value.kind.startswith("number ") else None
+        return f"{value.text}{noun[0] if noun else ''}".strip()
+
     @cached_property
     def kinds(self) -> dict[str, set[str]]:
         """Its values by their kinds."""
@@ -287,8 +293,8 @@ def revision_of(
         *(earlier.chunk_id, later.chunk_id),
         subject="; ".join(sorted({name for name in earlier.names.values() if later.has(name)})),
         attribute=" ".join(sorted(about)),
-        earlier_value=values[0].text.strip(),
-        later_value=values[1].text.strip(),
+        earlier_value=earlier.shown(values[0]),
+        later_value=later.shown(values[1]),
         kind=kind,
         evidence=evidence,
         confidence=confidence,

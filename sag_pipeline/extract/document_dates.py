@@ -16,7 +16,7 @@ from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import fold
 
 METADATA, MAIL_HEADER, LETTER_HEAD, HEADING = "metadata", "mail header", "letter head", "heading"
-STAMP, FILE_NAME = "stamp", "file name"
+STAMP, FILE_NAME, IN_FORCE = "stamp", "file name", "in force"
 QUOTATION = "quotation"
 """What a message repeats of an earlier one, below `On 27 March 2019, Iris wrote:`."""
 
@@ -41,9 +41,12 @@ _SUBTITLE = 80
 _SUBTITLE_LINES = 6
 _HOLDS = pattern_of_all("holds_until")
 """What stands before the day from or until which something holds; it is not the day on which it was written."""
+_IN_FORCE = pattern_of_all("document_in_force")
+"""What stands beside the day from which a policy or a contract holds: better than no day where no other is named."""
 _HASHES = _SAYS["marked_heading"]
 _TIME_BEHIND = _SAYS["time_behind"]
 _OPENS_LINE = _SAYS["opens_line"]
+_WHOLE_DAY = len("2025-03-02")
 _LEVELS = 7
 """A line that is a date alone is a heading below all marked ones."""
 _LINE = _SAYS["line_that_dates"]
@@ -102,6 +105,8 @@ def document_date(document: Document) -> ContextDate | None:
         *((value, HEADING) for value in _single(document.title, document.language)),
         *((value, FILE_NAME) for value in file_name_dates(document.document_id, document.text[:_HEAD])),
     ]
+    if not any(len(value) == _WHOLE_DAY for value, _ in candidates):
+        candidates += _in_force(document.text, document.language)
     exact = max(candidates, key=lambda one: len(one[0]), default=None)  # of equally exact ones the first
     return ContextDate(*exact) if exact else None
 
@@ -185,6 +190,16 @@ def _of_head(text: str, language: str) -> Iterator[tuple[str, str]]:
             is_alone = ends and (not before or (_PLACE.fullmatch(before) and not _HOLDS.search(before)))
             if is_labelled or is_alone or (number < _SUBTITLE_LINES and _is_subtitle(line, day, language)):
                 yield day.value, LETTER_HEAD
+
+
+def _in_force(text: str, language: str) -> Iterator[tuple[str, str]]:
+    """The day of the first lines from which the document holds: `Version 3, valid from 1 May 2026`."""
+    lines = [line for line in text[:_HEAD].split("\n") if line.strip()][:_SUBTITLE_LINES]
+    for line in lines:
+        for day in _days(line[:_LONGEST_LINE], language):
+            before, after = line[: day.start], line[day.end :]
+            if len(day.value) == _WHOLE_DAY and (_IN_FORCE.search(before) or _IN_FORCE.match(after)):
+                yield day.value, IN_FORCE
 
 
 def _is_subtitle(line: str, day: _Day, language: str) -> bool:

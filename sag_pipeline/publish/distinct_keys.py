@@ -91,7 +91,7 @@ class StoredRows:
 def state_hashes(store: Store, tables: Iterable[str]) -> dict[str, str]:
     """`Store.state_hash` of each table by itself."""
     names = sorted(tables)
-    found = store.ledger.select(
+    found = store.ledger.select_once(
         "WITH lines AS (SELECT unit, step, kind, concat_ws('|', unit, step, source, output_hash) AS line "
         "FROM current WHERE list_contains(?, step) AND status <> 'failed') "
         "SELECT step, md5(string_agg(line, '\n' ORDER BY unit, kind)) FROM lines GROUP BY step",

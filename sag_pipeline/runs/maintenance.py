@@ -29,13 +29,16 @@ _log = logging.getLogger(__name__)
 
 def compact(store: Store, table: str, *, purge: bool = False) -> int:
     """Rewrite parts with many dead rows, with `purge` all with any, and delete unused ones; the number deleted."""
-    places, of_table = store.places(table, view="stored"), "step = ? AND kind = 'document' AND part <> ''"
-    entries = {entry.unit: entry for entry in store.ledger.entries(of_table, table, view="stored")}
-    counts = {
-        part: (sum(entries[unit].row_count for unit in units), store.parts.row_count(table, part))
-        for part, units in places.items()
-    }
+    live = store.ledger.select(
+        "SELECT part, sum(row_count)::BIGINT FROM stored "
+        "WHERE step = ? AND kind = 'document' AND part <> '' GROUP BY 1",
+        table,
+    )
+    counts = {str(part): (int(str(rows)), store.parts.row_count(table, str(part))) for part, rows in live}
     chosen = wasteful(counts, purge=purge, dead_share=_DEAD_SHARE, small=_SMALL_PART, most=_MOST_SMALL_PARTS)
+    places = store.places(table, view="stored") if chosen else {}
+    found = store.ledger.entries("step = ? AND kind = 'document'", table, view="stored") if chosen else ()
+    entries = {entry.unit: entry for entry in found}
     for group in _groups(sorted(chosen), counts):
         units = [unit for part in group for unit in places[part]]
         rows = pa.concat_tables([of_documents(store.parts.read(table, part), places[part]) for part in group])
@@ -46,7 +49,7 @@ def compact(store: Store, table: str, *, purge: bool = False) -> int:
 
 def drop_unused(store: Store, table: str) -> int:
     """Delete the parts of a table that no entry names, such as those of a killed process; how many there were."""
-    unused = store.parts.names(table) - set(store.places(table, view="stored"))
+    unused = store.parts.names(table) - {part for step, part in store.ledger.parts() if step == table}
     for part in unused:
         store.parts.delete(table, part)
     return len(unused)
@@ -98,11 +101,12 @@ def vacuum(store: Store, vectors: VectorStore) -> None:
     sweep_drafts(store.home)
     vectors.drop_others(each.embedder_fingerprint for each in Releases(store.home).manifests())
     purge = store.ledger.whole(PURGE) is not None
-    for table in INPUTS:
-        if table != "vectors":
-            compact(store, table, purge=purge)
+    by_document = [table for table in INPUTS if table != "vectors"]
+    for table in by_document:
+        compact(store, table, purge=purge)
     for table in store.parts.tables():
-        drop_unused(store, table)
+        if table not in by_document:
+            drop_unused(store, table)
     forget(store, vectors)
     if not purge and _is_wasteful(store, vectors):
         vectors.purge(wanted_vectors(store))

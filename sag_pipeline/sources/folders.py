@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -126,10 +126,9 @@ def suffix_of(file: Path) -> str:
         ['.pdf', '.eml', '.2']
 
     """
-    is_mail = (
-        file.parent.name in ("cur", "new") and file.name.count(".") > 1 and file.name.partition(".")[0].isdecimal()
-    )
-    return ".eml" if is_mail else file.suffix.lower()
+    name = file.name
+    is_mail = name[:1].isdecimal() and name.count(".") > 1 and name.partition(".")[0].isdecimal()
+    return ".eml" if is_mail and file.parent.name in ("cur", "new") else file.suffix.lower()
 
 
 def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
@@ -155,7 +154,7 @@ def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
     if is_folder:
         yield from _Walk(real, options or SourceOptions()).below(entries)
     else:
-        yield _regular(printable(root.name), root)
+        yield _regular(printable(root.name), root, root.stat)
 
 
 def open_regular(file: Path) -> BinaryIO:
@@ -177,9 +176,10 @@ def printable(path: str) -> str:
     return without_breaks(path.encode("utf-8", "replace").decode("utf-8"))
 
 
-def _listed(folder: Path) -> list[tuple[str, Path]]:
-    """Names and files of a folder in order, without hidden, lock, temporary and system ones."""
-    return sorted((file.name, file) for file in folder.iterdir() if not is_ignored(file.name))
+def _listed(folder: Path) -> list["os.DirEntry[str]"]:
+    """What is in a folder, by name, without hidden, lock, temporary and system files."""
+    with os.scandir(folder) as entries:
+        return sorted((each for each in entries if not is_ignored(each.name)), key=lambda each: each.name)
 
 
 def is_ignored(name: str) -> bool:
@@ -215,38 +215,39 @@ class _Walk:
         self._options = options
         self._seen = {root}
 
-    def below(self, entries: list[tuple[str, Path]]) -> Iterator[Place]:
+    def below(self, entries: list["os.DirEntry[str]"]) -> Iterator[Place]:
         """Places in order; folders are kept on a stack, as they may nest deeper than Python calls may."""
         stack = [("", iter(entries))]
         while stack:
             before, rest = stack[-1]
-            name, file = next(rest, ("", self._root))
-            if not name:
+            entry = next(rest, None)
+            if entry is None:
                 stack.pop()
                 continue
-            path = printable(f"{before}{name}")
+            path = printable(f"{before}{entry.name}")
             if matches(path, self._options.exclude) or matches(f"{path}/", self._options.exclude):
                 continue
-            found = self._look(path, file)
+            found = self._look(path, entry)
             if isinstance(found, list):
-                stack.append((f"{before}{name}/", iter(found)))
+                stack.append((f"{before}{entry.name}/", iter(found)))
             elif not self._options.include or found.is_unknown or matches(path, self._options.include):
                 yield found
 
-    def _look(self, path: str, file: Path) -> Place | list[tuple[str, Path]]:
+    def _look(self, path: str, entry: "os.DirEntry[str]") -> Place | list["os.DirEntry[str]"]:
         """The file, the reason why it is skipped, or the entries of a folder."""
+        file = Path(entry.path)
         try:
-            if file.is_symlink():
+            if entry.is_symlink():
                 target = Path(os.path.realpath(file, strict=True))
                 if reason := self._hindrance(target):
                     return Place(path, file, reason)
                 if target.is_dir():
                     self._seen.add(target)
-            if stat.S_ISDIR(file.stat().st_mode):
+            if entry.is_dir():
                 return _listed(file)
         except OSError as error:
             return Place(path, file, f"cannot be read or listed: {error.strerror or error}", is_unknown=True)
-        return _regular(path, file)
+        return _regular(path, file, entry.stat)
 
     def _hindrance(self, target: Path) -> str:
         is_inside = target.is_relative_to(self._root)
@@ -257,9 +258,9 @@ class _Walk:
         return ""
 
 
-def _regular(path: str, file: Path) -> Place:
+def _regular(path: str, file: Path, read: Callable[[], os.stat_result]) -> Place:
     try:
-        kind = stat.S_IFMT(file.stat().st_mode)
+        kind = stat.S_IFMT(read().st_mode)
     except OSError as error:
         return Place(path, file, f"cannot be read: {error.strerror or error}", is_unknown=True)
     if kind == stat.S_IFREG:

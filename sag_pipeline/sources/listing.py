@@ -160,20 +160,20 @@ def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> I
         if size > options.max_bytes:
             yield _skipped(source, path, None, _too_large(size, options), path)
             return
-        if file.suffix.lower() == ".json":
+        if file.name.lower().endswith(".json"):
             payload = stream.read()
             items = _list_items(source, file, path, payload)
             if items is not None:
                 yield from items
                 return
             stream.seek(0)
-        version = _hash(stream)
+        version = _hash(stream, size)
     yield RawDocument(_mail_id(file, path), source, path, None, version, str(file), 0, size)
 
 
 def _mail_id(file: Path, path: str) -> str:
     """The id of a file: its path; of a mail in a Maildir without what changes when it is read or answered."""
-    if file.suffix.lower() == suffix_of(file) or suffix_of(file) != ".eml":
+    if suffix_of(file) != ".eml" or file.suffix.lower() == ".eml":
         return path
     folder, _, name = path.rpartition("/")
     above = folder.rpartition("/")[0]
@@ -326,9 +326,9 @@ def given_id(fields: Mapping[str, Any]) -> str | None:
     return without_breaks(text) or None
 
 
-def _hash(stream: BinaryIO) -> str:
+def _hash(stream: BinaryIO, size: int) -> str:
     digest = blake2b(digest_size=16)
-    while block := stream.read(_BLOCK):
+    while block := stream.read(min(_BLOCK, size + 1)):  # a buffer of a block takes longer than a small file
         digest.update(block)
     return digest.hexdigest()
 

@@ -24,7 +24,7 @@ from itertools import pairwise, repeat
 from operator import attrgetter
 from pathlib import Path
 from threading import RLock
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from weakref import WeakValueDictionary
 
 import duckdb
@@ -307,12 +307,12 @@ class Ledger:
         self._lock = RLock()
         self._state = state_of(folder)
         self._database: duckdb.DuckDBPyConnection
-        self._wholes: dict[str, Entry] = {}
+        self._told: dict[object, Any] = {}
         self._away = set[str]()
         held = _held.get(folder) if files is None else None
         if held is not None and held._state == self._state:  # noqa: SLF001  another one of this class
             self._lock, self._database = held._lock, held._database  # noqa: SLF001
-            self._wholes, self._away = held._wholes, held._away  # noqa: SLF001
+            self._told, self._away = held._told, held._away  # noqa: SLF001
         else:
             self._database = duckdb.connect(config={"threads": 1})
             self._open(_whole_files(folder) if files is None else files)
@@ -333,7 +333,7 @@ class Ledger:
         with self._lock:
             if self._away == documents:
                 return
-            self._wholes.clear()
+            self._told.clear()
             self._away.clear()
             self._away.update(documents)
             self._database.execute("DELETE FROM away")
@@ -346,12 +346,12 @@ class Ledger:
             return
         self._database.execute(
             f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ_ENTRIES}) "
-            "QUALIFY row_number() OVER (PARTITION BY kind, unit, step ORDER BY filename DESC) = 1",
+            "QUALIFY filename = max(filename) OVER (PARTITION BY kind, unit, step)",  # half the time of a row number
             [[str(path) for path in files]],
         )
 
     def _insert(self, rows: pa.Table) -> None:
-        self._wholes.clear()
+        self._told.clear()
         self._database.register("fresh", rows)
         self._database.execute(
             "DELETE FROM entries USING fresh "
@@ -384,7 +384,7 @@ class Ledger:
 
     def parts(self) -> set[tuple[str, str]]:
         """Tables and parts that entries name, those of documents that are away too."""
-        rows = self.select("SELECT DISTINCT step, part FROM stored WHERE part <> ''")
+        rows = self.select_once("SELECT DISTINCT step, part FROM stored WHERE part <> ''")
         return {(str(step), str(part)) for step, part in rows}
 
     def rebuild(self, entries: Sequence[Entry]) -> None:
@@ -402,6 +402,15 @@ class Ledger:
                 self._database.abort()  # a signal may fall between the two calls; what is half fetched blocks the next
                 raise
 
+    def select_once(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+        """The same, asked again only after a commit: several checks and assets want the same numbers."""
+        with self._lock:
+            asked = (sql, repr(values))
+            if asked not in self._told:
+                self._told[asked] = self.select(sql, *values)
+            found: list[tuple[object, ...]] = self._told[asked]
+            return found
+
     def entries(self, where: str = "true", *values: object, view: View = "current") -> list[Entry]:
         """Entries that meet a condition, ordered by kind, unit and step."""
         rows = self.select(f"SELECT {_COLUMNS} FROM {view} WHERE {where} ORDER BY kind, unit, step", *values)
@@ -410,20 +419,21 @@ class Ledger:
     def whole(self, step: str) -> Entry | None:
         """The current entry of a table that is kept whole, or of a mark; None if there is none."""
         with self._lock:
-            if not self._wholes:
-                self._wholes |= {entry.step: entry for entry in self.entries("kind = 'whole'")}
-            return self._wholes.get(step)
+            if "wholes" not in self._told:
+                self._told["wholes"] = {entry.step: entry for entry in self.entries("kind = 'whole'")}
+            found: Entry | None = self._told["wholes"].get(step)
+            return found
 
     def row_count(self, *steps: str) -> int:
         """Number of current rows of some tables together."""
-        ((rows,),) = self.select(
+        ((rows,),) = self.select_once(
             "SELECT coalesce(sum(row_count), 0)::BIGINT FROM current WHERE list_contains(?, step)", steps
         )
         return int(str(rows))
 
     def counts(self, step: str) -> tuple[int, int, int]:
         """Of a table kept by document: documents with rows, rows, and entries with errors."""
-        ((documents, rows, failed),) = self.select(
+        ((documents, rows, failed),) = self.select_once(
             "SELECT count(*) FILTER (status <> 'failed'), coalesce(sum(row_count), 0)::BIGINT, "
             "count(*) FILTER (status <> 'done') FROM current WHERE step = ? AND kind <> 'whole'",
             step,
@@ -432,7 +442,7 @@ class Ledger:
 
     def outcomes(self, step: str) -> dict[str, int]:
         """Of a table kept by document: its documents, rows, and documents that failed, are partial or have no row."""
-        ((*numbers,),) = self.select(
+        ((*numbers,),) = self.select_once(
             "SELECT count(*), coalesce(sum(row_count), 0)::BIGINT, count(*) FILTER (status = 'failed'), "
             "count(*) FILTER (status = 'partial'), count(*) FILTER (status <> 'failed' AND row_count = 0) "
             "FROM by_document WHERE step = ?",
@@ -443,7 +453,7 @@ class Ledger:
 
     def documents_with(self, steps: Sequence[str]) -> set[str]:
         """Documents that every one of some steps has processed."""
-        rows = self.select(
+        rows = self.select_once(
             "SELECT unit FROM by_document WHERE status <> 'failed' AND list_contains(?, step) "
             "GROUP BY 1 HAVING count(*) = ?",
             list(steps),
@@ -453,7 +463,7 @@ class Ledger:
 
     def source_counts(self, sources: Iterable[str]) -> tuple[int, int]:
         """Of sources by name: their documents, and their files and lines that were skipped with errors."""
-        ((documents, skipped),) = self.select(
+        ((documents, skipped),) = self.select_once(
             "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') FROM current "
             "WHERE step = 'documents' AND list_contains(?, source)",
             sorted(sources),
@@ -462,7 +472,7 @@ class Ledger:
 
     def source_names(self) -> list[str]:
         """Names of sources that entries have, those of most documents first."""
-        rows = self.select(
+        rows = self.select_once(
             "SELECT source, count(*) FILTER (kind = 'document') FROM current "
             "WHERE step = 'documents' AND source <> '' GROUP BY 1 ORDER BY 2 DESC, 1"
         )
@@ -474,7 +484,7 @@ class Ledger:
 
     def document_count(self, step: str) -> int:
         """Number of documents with a current entry of a step."""
-        ((count,),) = self.select("SELECT count(*) FROM current WHERE step = ? AND kind = 'document'", step)
+        ((count,),) = self.select_once("SELECT count(*) FROM current WHERE step = ? AND kind = 'document'", step)
         return int(str(count))
 
     def cursor(self) -> duckdb.DuckDBPyConnection:

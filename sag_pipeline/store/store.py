@@ -108,18 +108,28 @@ class Store:
 
     def pending(self, step: StepSpec) -> list[Pending]:
         """Documents to process, as their inputs or the step changed; ordered by the part of their input."""
-        again = "OR (s.status <> 'done')" if step.retries else ""
+        return self._outdated(step)[0]
+
+    def take_pending(self, step: StepSpec) -> tuple[list[Pending], int]:
+        """The same; a step's entries of documents that are gone or have failed inputs are removed, and counted."""
+        pending, stale = self._outdated(step)
+        self.ledger.commit([Entry(unit, step.name, "removed") for unit in stale])
+        return pending, len(stale)
+
+    def _outdated(self, step: StepSpec) -> tuple[list[Pending], list[str]]:
+        again = "OR s.status <> 'done'" if step.retries else ""
         rows = self.ledger.select(
             f"""
-            WITH expected AS ({self._expected(step)})
-            SELECT e.unit, e.input_hash,
+            SELECT coalesce(e.unit, s.unit), e.input_hash,
                    CASE WHEN s.input_hash = e.input_hash THEN s.attempts ELSE 0 END, s.unit IS NULL
-            FROM expected e LEFT JOIN by_document s ON s.unit = e.unit AND s.step = '{step.name}'
-            WHERE s.unit IS NULL OR s.input_hash <> e.input_hash {again}
-            ORDER BY e.place, e.unit
+            FROM ({self._expected(step)}) e
+            FULL JOIN (SELECT * FROM by_document WHERE step = '{step.name}') s ON s.unit = e.unit
+            WHERE s.unit IS NULL OR e.unit IS NULL OR s.input_hash <> e.input_hash {again}
+            ORDER BY e.place, e.unit, s.unit
             """
         )
-        return [Pending(*row) for row in rows]  # type: ignore[arg-type]
+        stale = [str(unit) for unit, digest, *_ in rows if digest is None]
+        return [Pending(*row) for row in rows if row[1] is not None], stale  # type: ignore[arg-type]
 
     def _expected(self, step: StepSpec) -> str:
         joins = " ".join(
@@ -143,19 +153,10 @@ class Store:
         cases = " ".join(f"WHEN '{source}' THEN '{digest}'" for source, digest in found.items() if digest)
         return f"CASE d.source {cases} END" if cases else "NULL"
 
-    def drop_stale(self, step: StepSpec) -> int:
-        """Remove a step's entries of documents that are gone or have failed inputs; the number of entries."""
-        stale = self.ledger.select(
-            f"WITH expected AS ({self._expected(step)}) SELECT unit FROM by_document "
-            f"WHERE step = '{step.name}' AND unit NOT IN (SELECT unit FROM expected) ORDER BY 1"
-        )
-        self.ledger.commit([Entry(str(unit), step.name, "removed") for (unit,) in stale])
-        return len(stale)
-
     def state_hash(self, tables: Iterable[str]) -> str:
         """Hash of the current content of tables, from the ledger alone."""
         names = ", ".join(f"'{name}'" for name in tables)
-        ((digest,),) = self.ledger.select(
+        ((digest,),) = self.ledger.select_once(
             "WITH lines AS (SELECT unit, step, kind, concat_ws('|', unit, step, source, output_hash) AS line "
             f"FROM current WHERE step IN ({names}) AND status <> 'failed') "
             "SELECT coalesce(md5(string_agg(line, '\n' ORDER BY unit, step, kind)), '') FROM lines"

@@ -648,7 +648,8 @@ def build_revised(context: ReportContext) -> RevisedValues | None:
         if not _is_told(one, [context.events.contents[row] for row in ends]):
             left += 1
             continue
-        later, earlier = (context.statement(row, t.heading_revised) for row in ends)
+        days = (one["later_said"], one["earlier_said"])
+        later, earlier = (context.statement(row, t.heading_revised, day) for row, day in zip(ends, days, strict=True))
         joint = " / " if one["kind"] == "contradicts" else " → "
         values = joint.join(filter(None, (one["earlier_value"], one["later_value"]))) or one["attribute"]
         found.append(RevisedValue(kind=t[f"status_{one['kind']}"], values=values, later=later, earlier=earlier))

@@ -89,12 +89,12 @@ def cover(
     Source: docs/algorithm.md §search.14.
     """
     scaled = scores / (scores.max(initial=0) or 1)
-    idf = np.array([count * float(text.idf[term]) for term, count in terms.items()])
-    if weight <= 0 or idf.sum() <= 0:
+    share = term_shares(text, terms)
+    if weight <= 0 or not share.any():
         return scaled
     rows = best_rows(scaled, pool, allowed)
     holds = text.matrix(terms, rows) > 0
-    gained = _greedy(scaled[rows], holds, weight * idf / idf.sum())
+    gained = _greedy(scaled[rows], holds, weight * share)
     covered = scaled.copy()
     covered[rows] += gained
     return covered
@@ -220,13 +220,21 @@ def document_rarity(frequency: npt.NDArray[Any], document_count: int) -> Floats:
     return np.asarray(1 - np.log(np.maximum(frequency, 1)) / np.log(document_count), np.float64)
 
 
+def term_shares(text: Postings, terms: Mapping[int, float]) -> Floats:
+    """Shape (terms,): the share of each in the idf of all; zeros if they have none."""
+    idf = np.array([count * float(text.idf[term]) for term, count in terms.items()])
+    return np.asarray(idf / (idf.sum() or 1), np.float64)
+
+
+def lacking_share(text: Postings, terms: Mapping[int, float], chunk: int) -> float:
+    """The idf share of the query terms that a chunk lacks."""
+    return float(term_shares(text, terms) @ (text.matrix(terms, np.array([chunk], np.int32)) == 0)[:, 0])
+
+
 def _residual(arrays: Arrays, starts: Rows, pair: _Pairs, terms: Mapping[int, float]) -> Floats:
     """In [0, 1]: the idf share of the query terms that the start lacks and the end holds."""
     text = arrays.chunk_text
-    idf = np.array([count * float(text.idf[term]) for term, count in terms.items()])
-    if idf.sum() <= 0:
-        return np.zeros(len(pair.end))
     lacking = text.matrix(terms, starts) == 0
     ends, position = np.unique(pair.end, return_inverse=True)
-    gained = (lacking.T * (idf / idf.sum())) @ (text.matrix(terms, ends) > 0)
+    gained = (lacking.T * term_shares(text, terms)) @ (text.matrix(terms, ends) > 0)
     return np.asarray(gained[pair.start, position], np.float64)

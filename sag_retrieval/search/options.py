@@ -66,6 +66,8 @@ class Formula:
     # the bridge
     bridge_strength: float = 2.0
     """Weight of a bridge in the score of a chunk; 0: no bridges."""
+    bridge_need: float = 2.0
+    """Where the query names no subject, bridges count by this times its share that the best chunk lacks, at most 1."""
     bridge_starts: int = 4
     """Best chunks from which bridges start."""
     bridge_starts_per_document: int = 2

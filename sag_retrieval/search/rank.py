@@ -12,7 +12,14 @@ from sag_retrieval.models.protocols import EmbedderKind, kind_of
 from sag_retrieval.release.arrays import Arrays, Index
 from sag_retrieval.release.mapped_arrays import group
 from sag_retrieval.release.topk import top_k
-from sag_retrieval.search.boosts import Bridges, boost_mentioned_titles, build_bridges, cover, named_subjects
+from sag_retrieval.search.boosts import (
+    Bridges,
+    boost_mentioned_titles,
+    build_bridges,
+    cover,
+    lacking_share,
+    named_subjects,
+)
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import ParsedQuery, chunk_cosines
 from sag_retrieval.search.options import SearchOptions
@@ -294,7 +301,8 @@ def add_bridges(
     What is reached stands behind what led there: an end rises to a share of its start at most, so that a chunk that
     answers alone keeps its place. Inside a document it rises as high as its start, and less in short ones, where the
     text route tells as much. Chunks of long documents complete one another where the query names what they are about,
-    so there the limit grows with length.
+    so there the limit grows with length. Where it names none, bridges count as far as the best chunk lacks words of the
+    query: one that holds them all needs no other.
 
     Source: docs/algorithm.md §search.13.
     """
@@ -303,6 +311,9 @@ def add_bridges(
         return None, added
     is_named = names_subject(index.arrays, reading, options)
     strength = bridge_strength(length, options, is_named=is_named)
+    if len(scores) and not is_named:
+        lacking = lacking_share(index.arrays.chunk_text, reading.terms, int(np.argmax(scores)))
+        strength *= min(1.0, options.formula.bridge_need * lacking)
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     bridges = build_bridges(index, scores, reading.terms, length, options, allowed)
     document = index.arrays.chunk_document

@@ -157,6 +157,23 @@ SPANISH = [
     ("La empresa Lindqvist Stål AB ganó.", "organisation", "Lindqvist Stål AB"),
     ("El ingeniero Fernando Ochoa llegó tarde.", "person", "Fernando Ochoa"),
 ]
+PERSONS = """
+会议由徐静怡主持，时间为下午两点。|徐静怡 请于周五前把合同交给邵志强。|邵志强 财务部的柳如烟已经核对过发票。|柳如烟
+钥匙由沈玉兰保管。|沈玉兰 报名请联系林浩然，名额有限。|林浩然 周启明讲解了项目的图表。|周启明
+张伟和李娜负责验收。|张伟 张伟和李娜负责验收。|李娜 参会人员：陈立、王晓东、赵敏。|王晓东
+参会人员：陈立、王晓东、赵敏。|赵敏 参会人员：陈立、王晓东、赵敏。|陈立 采购经理范思远提出了异议。|范思远
+据质检员孔令仪介绍，样品合格。|孔令仪 高级工程师蒋书言将于六月退休。|蒋书言 本人授权委托司马青云办理此事。|司马青云
+欧阳雪芹女士来电咨询保修事宜。|欧阳雪芹 李总说下周再谈，让小刘跟进，细节问郑国栋。|郑国栋
+新任厂长魏长河上周到岗。|魏长河 客户代表：何佳音|何佳音 联系人罗志航电话0571-5550。|罗志航
+罗志航的自行车棚已经修好。|罗志航 谁来接替韩雪松还没有定。|韩雪松 自三月起，仓库改由白子安管理。|白子安
+我们感谢龚海涛先生多年的支持。|龚海涛 与会者一致推举熊启航为组长。|熊启航 文件已抄送唐一诺、段雨薇。|唐一诺
+文件已抄送唐一诺、段雨薇。|段雨薇 涂梦洁老师的课改到周三。|涂梦洁 患者秦岚，女，46岁。|秦岚
+原告石磊与被告毛小军达成和解。|石磊 原告石磊与被告毛小军达成和解。|毛小军 副总裁丁若凡宣布扩产计划。|丁若凡
+出纳员叶知秋发现少了一张收据。|叶知秋 由于顾明远请假，例会推迟。|顾明远 问题反馈给了技术支持田甜。|田甜
+田晓峰：明天几点开会？|田晓峰 律师梁静茹认为条款无效。|梁静茹 项目负责人一栏填写的是潘文博。|潘文博
+康乐和尹航都没有签字。|尹航 安全主管是邹静怡，不是姚佳宁。|邹静怡 安全主管是邹静怡，不是姚佳宁。|姚佳宁
+运输由贺家骏安排，费用由我方承担。|贺家骏
+"""
 JAPANESE = [
     ("契約は株式会社日立製作所と結んだ。", "organisation", "株式会社日立製作所"),
     ("部品は三菱重工業株式会社から届く。", "organisation", "三菱重工業株式会社"),
@@ -205,6 +222,12 @@ def test_most_hard_names_are_found_whole_with_their_type(language):
 
 def test_every_language_has_25_hard_names():
     assert {language: len(cases) >= 25 for language, cases in LISTS.items()} == dict.fromkeys(LISTS, True)
+
+
+def test_most_chinese_persons_of_business_files_are_found():
+    cases = [case.split("|") for case in PERSONS.split()]
+
+    assert sum(("person", name) in found(text, "zh") for text, name in cases) >= LEAST_SHARE * len(cases)
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,10 @@ def test_a_name_recognised_once_counts_everywhere():
     [
         ("蓝湾海运有限公司（以下简称“甲方”）应付款。甲方可取消。", "甲方", "蓝湾海运有限公司"),
         ('Lumen Optics Ltd ("the Client") shall pay. The Client may cancel.', "Client", "Lumen Optics Ltd"),
+        ("Lumen Optics Ltd (the “Supplier”) delivers. The Supplier pays freight.", "Supplier", "Lumen Optics Ltd"),
         ("蓝湾海运有限公司（简称“蓝湾海运”）成立。蓝湾海运在青岛。", "蓝湾海运", "蓝湾海运"),
     ],
-    ids=["zh", "en", "a name of its own"],
+    ids=["zh", "en", "before the marks", "a name of its own"],
 )
 def test_a_defined_term_stands_for_the_name_before_it(text, term, name):
     last = text.rindex(term)

@@ -114,3 +114,11 @@ def test_every_event_carries_the_title():
     _, found = events_of("潮水每天来两次，从不迟到。")
 
     assert [event.title for events in found for event in events] == ["标题"]
+
+
+def test_each_row_of_a_sheet_states_its_own_cells_though_its_columns_look_like_speakers():
+    due = ["期限: 2026-07-31", "状态: 进行中", "备注: 街道已收件"]
+    rows = [[f"编号: A{n}", f"事项: 重新起草管理办法第{n}章", *due] for n in range(1, 10)]
+    sheet = "## 行动表\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+    assert contents(sheet) == ["; ".join(row) for row in rows]

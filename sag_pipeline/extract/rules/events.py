@@ -250,14 +250,14 @@ def _of_line(page: Page, line: Line, table: _Table) -> Iterator[_Piece]:
     turn = page.turn(line)
     if turn is not None:
         yield from _parts_of_turn(page, line, turn)
+    elif line.kind is LineKind.ROW:
+        yield from _row(text, line, table)
     elif (
         line.kind is LineKind.LABEL
         or page.is_title(line)
         or (page.speakers and not page.has_head and is_field_line(text, line))
     ):
         yield _Piece(line.start, line.end, is_line=True, is_label=True)
-    elif line.kind is LineKind.ROW:
-        yield from _row(text, line, table)
     else:
         yield from _sentences(text, line)
 

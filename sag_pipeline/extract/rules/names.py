@@ -118,7 +118,7 @@ _KNOWN = re.compile(
 """Another name behind a name, in a clause of its own."""
 _ARTICLE = f"(?:(?:{source_of_all('defined_as')})\\s)?"
 _DEFINED = re.compile(
-    rf"\s?[（(]\s?(?:{_CALLED})?\s?[:：]?\s?{_ARTICLE}[“「\"]{_ARTICLE}(?P<term>\w[^“”「」\"()（）]{{0,28}}\w)[”」\"]\s?[)）]"
+    rf"\s?[（(]\s?(?:{_CALLED})?\s?[:：]?\s?(?P<article>{_ARTICLE})[“「\"]{_ARTICLE}(?P<term>\w[^“”「」\"()（）]{{0,28}}\w)[”」\"]\s?[)）]"
 )
 """A term in quotes that a document uses for the name before it: (以下简称“甲方”), (the “Client”)."""
 _GOES_ON = patterns("all")["other_name_goes_on"]
@@ -195,7 +195,7 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
     plain = [one for one in found if one_line(text[one.start : one.end]) == one.value]
     inflected = [one for one in found if one_line(text[one.start : one.end]) != one.value]
     forms = _forms([*plain, *_named_at_birth(text, plain)])
-    forms = _terms(text, plain, forms) | forms
+    forms |= _terms(text, plain, forms)
     index = NameIndex(forms)
     formed = [Mention(one.start, one.end, *forms[str(one.value)]) for one in plain]
     return longest_only([*formed, *index.mentions(text), *inflected]), index
@@ -261,9 +261,10 @@ def _named_at_birth(text: str, found: Sequence[Mention]) -> Iterator[Mention]:
 
 
 def _terms(text: str, found: Sequence[Mention], forms: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Term → (type, value) of the name that it is defined for."""
+    """Term → (type, value) of the name that it is defined for; with an article, also of one that looks like a name."""
     defined = ((_DEFINED.match(text, one.end), str(one.value)) for one in found if one.key_type in ALIASED)
-    return {term["term"]: forms[name] for term, name in defined if term and not term["term"].islower()}
+    terms = {each["term"]: (each, name) for each, name in defined if each and not each["term"].islower()}
+    return {term: forms[name] for term, (each, name) in terms.items() if each["article"] or term not in forms}
 
 
 def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:

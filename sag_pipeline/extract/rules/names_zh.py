@@ -29,6 +29,7 @@ _NEVER_GIVEN = frozenset("pcutvdmqrf")
 """First letters of the parts of speech of a word that goes on behind a name."""
 _PROPER_NOUNS = ("nz", "nt", "nr", "ns")
 _DESCRIBING = frozenset({"v", "vn", "a", "ad", "b", "d"})
+_LISTING = frozenset("、和与")
 _GRAMMAR = frozenset("pcut")
 """First letters of the parts of speech that are in no name: prepositions, conjunctions, particles, times."""
 
@@ -136,7 +137,7 @@ def _tagged_persons(text: str) -> Iterator[Mention]:
     """Surnames with given names that fill whole words, of which the tagger takes one for a person's name.
 
     They open a clause or stand behind a verb, a role, a preposition or a conjunction: elsewhere it finds
-    pieces of foreign words. Of two characters they are words too often.
+    pieces of foreign words. Of two characters they are words too often, but where two stand side by side in a list.
     """
     words: dict[int, tuple[int, str]] = {}
     opens: list[int] = []
@@ -148,10 +149,14 @@ def _tagged_persons(text: str) -> Iterator[Mention]:
         if may_open or is_led or _SAYS["role_before"].search(text, max(0, start - _LONGEST_ROLE), start):
             opens.append(start)
         may_open = tag in _BEFORE_OBJECT or word in _WORDS["BORDERS"] or not _SAYS["chinese"].match(word)
-    for start in opens:
-        name = _tagged_person(text, start, words)
-        if len(name) > _SHORTEST_PERSON and _is_person(name) and name[0] not in _WORDS["PREPOSITIONS"]:
-            yield Mention(start, start + len(name), PERSON, name)
+    named = {start: name for start in opens if (name := _tagged_person(text, start, words)) and _is_person(name)}
+    ends = {start + len(name) for start, name in named.items()}
+    for start, name in named.items():
+        end = start + len(name)
+        before, after = text[start - 1 : start], text[end : end + 1]
+        is_listed = (before in _LISTING and start - 1 in ends) or (after in _LISTING and end + 1 in named)
+        if (is_listed or len(name) > _SHORTEST_PERSON) and name[0] not in _WORDS["PREPOSITIONS"]:
+            yield Mention(start, end, PERSON, name)
 
 
 def _tagged_person(text: str, start: int, words: Mapping[int, tuple[int, str]]) -> str:

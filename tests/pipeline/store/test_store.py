@@ -35,8 +35,7 @@ def put(store: Store, *documents: Document) -> None:
 
 
 def summarise(store: Store, step: StepSpec = SUMMARIES) -> list[str]:
-    store.drop_stale(step)
-    pending = store.pending(step)
+    pending, _ = store.take_pending(step)
     texts = store.read("documents", [p.document_id for p in pending])
     store.commit(
         step,
@@ -107,8 +106,8 @@ def test_what_a_step_made_goes_when_its_input_fails(tmp_path):
 
     store.commit(SUMMARIES, [DocumentOutcome(Pending("a", "x"), reason="the model is down")])
 
-    assert store.drop_stale(chunks) == 1
-    assert store.pending(chunks) == []
+    assert store.take_pending(chunks) == ([], 1)
+    assert store.take_pending(chunks) == ([], 0)
 
 
 @pytest.mark.parametrize(("retries", "expected"), [(True, ["a"]), (False, [])], ids=["model", "rules"])

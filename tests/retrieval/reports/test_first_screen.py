@@ -125,7 +125,8 @@ def test_what_was_revised_has_its_mark_and_stands_for_no_document_and_rows_of_li
     told[1], told[7] = "ladder; EUR: 3.00", "ladder; EUR: 5.00"
     revised = [
         {"kind": "replaces", "earlier_event_id": events.event_ids[old], "later_event_id": events.event_ids[new],
-         "earlier_value": before, "later_value": after, "later_said": "2024-02", "attribute": "", "evidence": ""}
+         "earlier_value": before, "later_value": after, "later_said": "2024-02", "earlier_said": None,
+         "attribute": "", "evidence": ""}
         for old, new, before, after in ((0, 6, "3", "5"), (1, 7, "3.00", "5.00"))
     ]  # fmt: skip
     events = replace(events, contents=told)

@@ -79,6 +79,14 @@ def test_the_chunks_of_a_document_that_the_query_names_complete_one_another(long
     assert bool((scores + added > 1 + 1e-9).any()) is is_free
 
 
+def test_where_no_subject_is_named_a_chunk_that_holds_all_words_of_the_query_starts_no_bridge(long_corpus):
+    reading = parse_query(long_corpus, Query("Who was hired?"))
+    held = long_corpus.arrays.chunk_text.scores(reading.terms)
+
+    for scores, is_needed in ((1 + held, False), (1 - held / held.max(), True)):
+        assert add_bridges(long_corpus, reading, scores / scores.max(), 4.0, SAG)[1].any() == is_needed
+
+
 def test_a_chunk_about_the_shared_name_gains_twice_what_a_passing_mention_does(corpus):
     towards_subject = bridges_from(corpus, "Hello Love", "x", bridge_floor=1.0).gains[0]
     back = bridges_from(corpus, "Hank Snow", "x", bridge_floor=1.0)

@@ -97,18 +97,22 @@ def _deciding(verb: "DocumentVerb | Literal['enable']", told: str) -> Callable[.
     def decide(*, sql: str | None, conditions: tuple[str, ...], yes: bool, is_json: bool) -> None:
         from sag_retrieval.documents import decide_documents  # noqa: PLC0415
 
+        unasked = SettingsError(f"`sag documents {verb}` cannot ask, so it needs --yes; `list` shows what is named")
         if is_json and not yes:
-            raise SettingsError(
-                f"`sag documents {verb} --json` cannot ask, so it needs --yes; `list` shows what is named"
-            )
+            raise unasked
         named: dict[str, Any] = {"where": where_of(conditions), "sql": sql}
         found = decide_documents(verb, **named, is_dry=True)
         if not found:
             raise FilterError(f"no document to {verb} is named; nothing was changed; see `sag documents list`")
         if not is_json:
             _show([asdict(one) for one in found], _SHOWN)
-        if yes or click.confirm(f"{verb.capitalize()} {_counted(found)}?", abort=True):
-            found = decide_documents(verb, **named)
+        try:
+            is_wanted = yes or click.confirm(f"{verb.capitalize()} {_counted(found)}?")
+        except click.Abort:  # standard input is closed
+            raise unasked from None
+        if not is_wanted:
+            raise click.Abort
+        found = decide_documents(verb, **named)
         if is_json:
             print_json({"decision": verb, "documents": [one.document_id for one in found]})
         else:

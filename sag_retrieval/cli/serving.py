@@ -1,5 +1,6 @@
 """The commands that open a release to other programs: serve, mcp, and chat in a terminal."""
 
+import gc
 import json
 import socket
 from contextlib import suppress
@@ -64,6 +65,7 @@ def serve(  # noqa: PLR0913  one argument an option
     config = uvicorn.Config(
         app,
         log_level="warning",
+        access_log=False,
         limit_concurrency=_CONNECTIONS,
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
@@ -72,8 +74,10 @@ def serve(  # noqa: PLR0913  one argument an option
         base = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
         at = {"url": base, "openai": f"{base}/v1", "mcp": f"{base}/mcp"}
         print_json(at) if is_json else say("\n".join(f"{name:7}{url}" for name, url in at.items()))
+        gc.freeze()  # modules stay: to look through them again took .2 s of one request in 300
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
+        gc.unfreeze()  # at the end they go
 
 
 _CONNECTIONS: Final = 512

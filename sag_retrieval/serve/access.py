@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, Protocol, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sag_retrieval.api import Release, open_release
@@ -43,6 +44,12 @@ class AccessKey(BaseModel):
     def is_restricted(self) -> bool:
         """Whether it sees a part of the release."""
         return bool(self.where) or self.sql is not None
+
+
+def key_of(request: HTTPConnection | None) -> AccessKey | None:
+    """The key that the guard found; None on standard input, and of a server without keys."""
+    found = request.scope.get("state", {}).get("sag_key") if request is not None else None
+    return found if isinstance(found, AccessKey) else None
 
 
 def hash_of(key: str) -> str:
@@ -293,7 +300,6 @@ class Service:
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 MOST_BODY: Final = 1_000_000
 """Bytes of a request: a conversation of 200,000 words."""
-_TOO_LARGE: Final = f"the request has more than {MOST_BODY:,} bytes"
 _OPEN: Final = frozenset({"/health", "/ready"})
 
 
@@ -337,11 +343,6 @@ class Guard:
         origin = headers.get(b"origin", "")
         if not self._is_known(headers.get(b"host", "")) or (origin and not self._is_known(origin.partition("://")[2])):
             return 421, "this server does not answer for that host name; `sag serve --allow-host NAME` lets it"
-        if (
-            headers.get(b"content-length", "0").strip().isdecimal()
-            and int(headers.get(b"content-length", "0")) > MOST_BODY
-        ):
-            return 413, _TOO_LARGE
         if self._keys is None or scope["path"] in self._open:
             return None
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
@@ -369,7 +370,7 @@ class _Body:
         message = await self._receive()
         self._size += len(message.get("body", b""))
         if self._size > MOST_BODY:
-            raise HTTPException(413, _TOO_LARGE)
+            raise HTTPException(413, f"the request has more than {MOST_BODY:,} bytes")
         return message
 
 

@@ -14,7 +14,7 @@ from sag_retrieval.api import Release
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.public import __version__
 from sag_retrieval.serve import doors
-from sag_retrieval.serve.access import AccessKey, Service
+from sag_retrieval.serve.access import Service, key_of
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ async def _call(service: Service, context: Context, ask: Callable[[Release], T],
     """What a call of the release gives, in a thread; errors in the words of the other doors."""
 
     def run() -> T:
-        with service.use(_key_of(context), **how) as release:
+        with service.use(key_of(context.request_context.request), **how) as release:
             return ask(release)
 
     try:
@@ -63,13 +63,6 @@ async def _call(service: Service, context: Context, ask: Callable[[Release], T],
         raise ToolError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from None
     except SagError as error:
         raise ToolError(doors.told_error(error, service.homes)[1]) from None
-
-
-def _key_of(context: Context) -> AccessKey | None:
-    """The key that came with the request over HTTP; None on standard input."""
-    request = context.request_context.request
-    found = request.scope.get("state", {}).get("sag_key") if request is not None else None
-    return found if isinstance(found, AccessKey) else None
 
 
 def _tool(service: Service, name: str, door: doors.Door) -> Callable[..., Any]:

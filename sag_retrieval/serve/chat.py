@@ -25,7 +25,7 @@ from sag_retrieval.ask.session import Progress
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.language.words import is_cjk
 from sag_retrieval.serve import doors
-from sag_retrieval.serve.access import AccessKey, Service, error_body
+from sag_retrieval.serve.access import AccessKey, Service, error_body, key_of
 
 _SENTENCE: Final = re.compile(r".*?(?:(?:\s?\[\d+\])+\s*|$)", re.DOTALL)
 """A stretch of an answer that ends with its marks."""
@@ -100,11 +100,6 @@ def sentences(answer: doors.AskAnswer) -> Iterator[tuple[str, list[int]]]:
             yield text, [marker for marker in found if marker in markers]
 
 
-def told_step(event: Progress) -> dict[str, Any]:
-    """A step for a client: its kind and one line."""
-    return {"kind": event.kind, "text": str(event)}
-
-
 MODELS: Final[dict[str, Mode]] = {f"sag-{mode}": mode for mode in get_args(Mode)}
 """Model → mode of asking."""
 
@@ -158,9 +153,8 @@ def router(service: Service) -> APIRouter:
             sql=asked.sql,
             as_of=asked.as_of,
         )
-        key = request.scope.get("state", {}).get("sag_key")
         told = _Completion(service, asked, str(request.base_url))
-        coming = answered(service, key if isinstance(key, AccessKey) else None, wanted)
+        coming = answered(service, key_of(request), wanted)
         first = await anext(coming)
         if asked.stream:
             return StreamingResponse(told.chunks(first, coming), media_type="text/event-stream")
@@ -239,7 +233,7 @@ class _Completion:
             yield self._chunk({"role": "assistant", "content": ""})
             event = first
             while not isinstance(event, doors.AskAnswer):
-                yield self._chunk({"reasoning_content": f"{told_step(event)['text']}\n"})
+                yield self._chunk({"reasoning_content": f"{event}\n"})
                 event = await anext(coming)
             for text, _ in sentences(event):
                 yield self._chunk({"content": text})

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict  # that of typing says too little for pydantic before 3.12
 
 from sag_retrieval.api import Release
 from sag_retrieval.ask.options import Mode
@@ -179,15 +180,15 @@ class ReportRequest(Restricted):
     max_characters: Characters = MOST_CHARACTERS
 
 
-class FoundKey(_Record):
+class FoundKey(TypedDict):
     """A key: a typed value that statements share."""
 
     type: str
     value: str | float | bool | None
-    unit: str | None = None
+    unit: str | None
 
 
-class FoundEvent(_Record):
+class FoundEvent(TypedDict):
     """A statement of a passage, and when it was said."""
 
     content: str
@@ -208,7 +209,7 @@ class FoundRevision(_Record):
     other_end: int
 
 
-class ServedPassage(_Record):
+class ServedPassage(TypedDict):
     """A passage: `text` is characters `start` to before `end` of the document."""
 
     rank: int
@@ -299,9 +300,12 @@ class FoundWay(_Record):
     over: Annotated[FoundKey | None, Field(description="the key of a bridge from another document")] = None
 
 
-class WeighedKey(FoundKey):
+class WeighedKey(_Record):
     """A key that took part: hop 0 is one that the search started from."""
 
+    type: str
+    value: str | float | bool | None
+    unit: str | None
     weight: float
     hop: int
     reason: str
@@ -374,12 +378,21 @@ def search(release: Release, asked: SearchRequest) -> SearchAnswer:
     `revised_by` names later statements that correct or replace a passage: prefer those.
     """
     found = _searched(release, asked)
-    hits, cut = _within(
-        [ServedPassage.model_validate(hit) for hit in found], asked.max_characters, lambda hit: hit.text
-    )
+    hits, cut = _within(list(map(_passage, found)), asked.max_characters, lambda hit: hit["text"])
     return SearchAnswer(
         query=found.query, release=found.release, method=found.method, fits=found.fits, hits=hits, cut=cut
     )
+
+
+def _passage(hit: Hit) -> ServedPassage:
+    """A passage as plain values: a model of each of its many keys cost more than all the rest of an answer."""
+    told: Any = {name: getattr(hit, name) for name in _OF_HIT}
+    told["events"] = [{"content": event.content, "said": event.said} for event in hit.events]
+    told["keys"] = [{"type": key.type, "value": key.value, "unit": key.unit} for key in hit.keys]
+    return cast("ServedPassage", told)
+
+
+_OF_HIT: Final = tuple(ServedPassage.__annotations__)
 
 
 def _searched(release: Release, asked: SearchRequest, **more: Any) -> SearchResult:  # noqa: ANN401  as of `search`

@@ -14,11 +14,10 @@ from starlette.exceptions import HTTPException
 from sag_retrieval.core.errors import SagError, SourceError
 from sag_retrieval.core.public import __version__
 from sag_retrieval.serve import chat, doors, page
-from sag_retrieval.serve.access import AccessKey, Guard, NameDecider, Service, error_body
+from sag_retrieval.serve.access import Guard, NameDecider, Service, error_body, key_of
 from sag_retrieval.serve.agents import build_server
-from sag_retrieval.serve.chat import AnswerEvent, Coming, answered, sentences, told_step
+from sag_retrieval.serve.chat import AnswerEvent, Coming, answered, sentences
 from sag_retrieval.serve.doors import told_error
-from sag_retrieval.serve.page import KeyOf
 
 _Name = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -52,9 +51,9 @@ class ListedDecisions(BaseModel):
     close: list[dict[str, Any]]
 
 
-def add_names(app: FastAPI, service: Service, key_of: KeyOf) -> None:
+def add_names(app: FastAPI, service: Service) -> None:
     """Add the routes; decisions hold from the next ingest on, and are lines of a file that `sag keys` shows."""
-    _add_listing(app, service, key_of)
+    _add_listing(app, service)
 
     def decider(request: Request) -> NameDecider:
         found = service.decider(key_of(request))
@@ -89,7 +88,7 @@ def add_names(app: FastAPI, service: Service, key_of: KeyOf) -> None:
         return told(who, lambda: who.undo(line))
 
 
-def _add_listing(app: FastAPI, service: Service, key_of: KeyOf) -> None:
+def _add_listing(app: FastAPI, service: Service) -> None:
     @app.get("/v1/keys")
     def keys(
         request: Request,
@@ -136,17 +135,11 @@ def build_app(service: Service, hosts: Collection[str] = ()) -> Guard:
     _add_health(app, service)
     _add_doors(app, service)
     _add_asking(app, service)
-    add_names(app, service, key_of)
+    add_names(app, service)
     app.include_router(chat.router(service))
     app.router.routes.extend(of_agents.routes)
-    page.add_to(app, service, key_of)
+    page.add_to(app, service)
     return Guard(app, keys=service.keys, hosts=hosts, open_paths=page.OPEN_PATHS)
-
-
-def key_of(request: Request) -> AccessKey | None:
-    """The key that the guard found."""
-    found = request.scope.get("state", {}).get("sag_key")
-    return found if isinstance(found, AccessKey) else None
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:
@@ -245,7 +238,7 @@ async def _events(service: Service, first: AnswerEvent, coming: Coming) -> Async
     try:
         event = first
         while not isinstance(event, doors.AskAnswer):
-            yield _event("step", told_step(event))
+            yield _event("step", {"kind": event.kind, "text": str(event)})
             event = await anext(coming)
         for text, markers in sentences(event):
             yield _event("sentence", {"text": text, "citations": markers})

@@ -18,7 +18,7 @@ from sag_retrieval.api import Release
 from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.mapped_arrays import take_rows
-from sag_retrieval.serve.access import AccessKey, Service
+from sag_retrieval.serve.access import Service, key_of
 from sag_retrieval.serve.doors import Bounded
 
 FOLDER: Final = Path(__file__).parent / "static"
@@ -40,7 +40,6 @@ _KEPT_BYTES: Final = 16_000_000
 """Of answers that are kept: some hundred of the largest."""
 _SHOWN: Final = ["event_id", "content", "document_id", "title", "start", "end", "date", "said"]
 Most = Annotated[int, Query(ge=1, le=500)]
-KeyOf = Callable[[Request], AccessKey | None]
 
 
 class FiltersAnswer(Bounded):
@@ -192,7 +191,7 @@ class _Kept:
         return made
 
 
-def add_to(app: FastAPI, service: Service, key_of: KeyOf) -> None:
+def add_to(app: FastAPI, service: Service) -> None:
     """Mount the page and the routes that it reads; each answers from the release as the key of the request sees it."""
     kept = _Kept()
 

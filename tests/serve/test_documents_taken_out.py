@@ -240,6 +240,7 @@ def test_the_command_shows_what_it_would_do_and_asks(home):
         (["disable", "--sql", "DROP TABLE documents"], "sql refused"),
         (["delete", "--sql", "SELECT 1 AS x"], "sql must return one column"),
         (["delete", "--where", "language=en", "--json"], "needs --yes"),
+        (["disable", "--where", "language=en"], "needs --yes"),  # standard input is closed
     ],
 )
 def test_a_wrong_call_changes_nothing_and_says_what_to_do(home, arguments, says):

@@ -10,6 +10,7 @@ import stat
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -61,14 +62,14 @@ class Inputs:
         file = self._home / FILE
         if not self._state or not file.is_file():
             return None
-        with write_lock(self._home):
-            kept = json.loads(file.read_bytes())
-            if kept["inputs"] != self._state or kept["home"] != self._home_state():
-                return None
-            for given in self._read:
-                SourceList(self._home).note_ingest(given, datetime.now(UTC).isoformat(timespec="seconds"))
-        report: dict[str, Any] = kept["report"]
-        return report
+        with write_lock(self._home), suppress(OSError, ValueError, KeyError, TypeError):  # damaged: a run looks
+            kept: dict[str, Any] = json.loads(file.read_bytes())
+            if (kept["inputs"], kept["home"]) == (self._state, self._home_state()):
+                for given in self._read:
+                    SourceList(self._home).note_ingest(given, datetime.now(UTC).isoformat(timespec="seconds"))
+                report: dict[str, Any] = kept["report"]
+                return report
+        return None
 
     def keep(self, report: Mapping[str, Any], releases: int) -> None:
         """Keep what a run reported, unless a next one has something to do: read again, or delete a release."""
@@ -76,9 +77,9 @@ class Inputs:
         if not self._state or is_due or len(os.listdir(self._home / "releases")) > releases:  # noqa: PTH208
             return
         steps = {name: _nothing(row) for name, row in report["steps"].items()}
-        with write_lock(self._home):
-            kept = {"inputs": self._state, "home": self._home_state()}
-            kept["report"] = {**report, "is_new": False, "steps": steps}
+        with write_lock(self._home), suppress(OSError):
+            done = {**report, "is_new": False, "steps": steps}
+            kept = {"inputs": self._state, "home": self._home_state(), "report": done}
             durable.write_text(self._home / FILE, json.dumps(kept))
 
     def _home_state(self) -> str:

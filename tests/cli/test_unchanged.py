@@ -77,6 +77,7 @@ CHANGES = {
     "a file of the release is gone": lambda home: next((home / "releases").rglob("key_idf.npy")).unlink(),
     "people decided on names": lambda home: (home / "aliases.csv").write_text("verb,key,other\n"),
     "the ledger has another commit": lambda home: Store(home).redo("events", ["a.md"]),
+    "what was kept is no JSON": lambda home: (home / FILE).write_text("{"),
     "records of runs are kept": lambda home: (home / ".dagster").mkdir(),
 }
 

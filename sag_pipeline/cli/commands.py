@@ -184,13 +184,21 @@ def _estimate(sources: Sequence[str], given: Mapping[str, Any], *, follow_links:
 
 
 def _ingest(sources: Sequence[str], given: Mapping[str, Any], follow: Mapping[str, bool]) -> dict[str, Any]:
-    try:
-        chosen = _run_options(given)
-        from sag_pipeline.jobs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+    from sag_pipeline.runs.unchanged import Inputs  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
-        return run_ingest(list(sources), chosen, follow)
+    try:
+        inputs = Inputs(load_settings(), sources, {**given, **follow})
+        report = inputs.report()
+        if report is None:
+            chosen = _run_options(given)
+            from sag_pipeline.jobs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+
+            report = run_ingest(list(sources), chosen, follow)
+            inputs.keep(report, chosen.keep.keep_releases)
     except KeyboardInterrupt:
         raise SagError(_stopped("ingest", *sources)) from None
+    return report
 
 
 def _run_options(given: Mapping[str, Any]) -> "RunOptions":

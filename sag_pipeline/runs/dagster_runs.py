@@ -15,9 +15,10 @@ from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
 from sag_pipeline.runs.history import history_folder
+from sag_pipeline.runs.unchanged import CONFIG, keeps_history
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.settings import load_settings
 
-CONFIG: Final = "dagster.yaml"
 PROCESS: Final = "sag/process"
 """Tag of a run that a command started: its machine and process."""
 HOME: Final = "sag/home"
@@ -55,8 +56,8 @@ def open_instance() -> Iterator[dg.DagsterInstance]:
 
 
 def is_kept() -> bool:
-    """Whether records of runs are kept: by `DAGSTER_HOME`, the `dagster.yaml` of this folder, or in the home."""
-    return bool(os.environ.get("DAGSTER_HOME")) or Path(CONFIG).is_file() or history_folder().is_dir()
+    """Whether records of runs are kept."""
+    return keeps_history(load_settings().home)
 
 
 def lacks(instance: dg.DagsterInstance) -> list[str]:

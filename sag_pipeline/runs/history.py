@@ -1,21 +1,20 @@
 """Where `dagster.yaml` keeps runs, logs and outputs: beside the tables of the home, whatever the current folder."""
 
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 
+from sag_pipeline.runs.unchanged import HISTORY
 from sag_retrieval.core.settings import load_settings
-
-FOLDER: Final = ".dagster"
 
 
 def history_folder() -> Path:
     """The folder below the home of the settings."""
-    return load_settings().home.resolve() / FOLDER
+    return load_settings().home.resolve() / HISTORY
 
 
 class _OfHome:

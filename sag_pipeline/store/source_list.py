@@ -5,6 +5,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -40,12 +41,12 @@ class Source:
 class SourceList:
     """The sources of a store, kept in a file next to its ledger."""
 
-    def __init__(self, store: Store) -> None:
-        """Read the list; names that only the ledger has are resolved from the working directory."""
-        self._file = store.home / FILE
-        self._ledger = store.ledger
+    def __init__(self, store: Store | Path) -> None:
+        """Read the list, of a home without what only its ledger names; that is resolved from the working directory."""
+        home, names = (store, []) if isinstance(store, Path) else (store.home, store.ledger.source_names())
+        self._file = home / FILE
         self._sources = {source.name: source for source in self._read()}
-        for name in store.ledger.source_names():
+        for name in names:
             self._sources.setdefault(name, Source(name, _absolute(name)))
 
     def __iter__(self) -> Iterator[Source]:
@@ -83,6 +84,10 @@ class SourceList:
         """Save a source, in place of others; the file is written whole or left as before."""
         self._sources = {n: s for n, s in self._sources.items() if n not in instead_of} | {source.name: source}
         self._write()
+
+    def note_ingest(self, given: str, now: str) -> None:
+        """Record when a source was synced."""
+        self.put(replace(self.find(given), last_ingest=now))
 
     def drop(self, names: Collection[str]) -> None:
         """Forget names."""

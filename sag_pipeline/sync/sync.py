@@ -3,7 +3,7 @@
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from sag_pipeline.engines.engine import load_ahead, workers_for
@@ -182,12 +182,6 @@ def one_source(store: Store, given: str) -> Source:
         rename_documents(store, others, source.name)
         sources.put(source, instead_of=others)
     return source
-
-
-def note_ingest(store: Store, given: str, now: str) -> None:
-    """Record when a source was synced."""
-    sources = SourceList(store)
-    sources.put(replace(sources.find(given), last_ingest=now))
 
 
 def tell_fault(store: Store, given: str, reason: str) -> None:

@@ -17,10 +17,10 @@ from sag_pipeline.llm.known_names import current_index
 from sag_pipeline.runs.dagster_runs import is_kept, lacks
 from sag_pipeline.sources.folders import SourceOptions, refuse_source
 from sag_pipeline.step_runner import RunStats, step_of
-from sag_pipeline.store.source_list import ASSET
+from sag_pipeline.store.source_list import ASSET, SourceList
 from sag_pipeline.store.store import PURGE
 from sag_pipeline.sync.rows import StagedRows, staged_rows
-from sag_pipeline.sync.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
+from sag_pipeline.sync.sync import SyncOptions, TooManyRemoved, sync_source, tell_fault
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import build_options
@@ -77,7 +77,7 @@ def documents(
                 tell_fault(store, source, str(error))
                 faults.append(error)
                 continue
-            note_ingest(store, source, now())
+            SourceList(store).note_ingest(source, now())
             tally.counts.update(found.counts)
             tally.seconds += found.seconds
         refused = [error for error in faults if isinstance(error, TooManyRemoved)]

@@ -1,0 +1,102 @@
+"""An ingest that finds home, sources, options and code as the last one left them starts no run."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sag_pipeline.runs.unchanged import FILE
+from sag_pipeline.store.store import Store
+from sag_retrieval.cli.main import main
+
+pytestmark = pytest.mark.usefixtures("bare_jobs")
+
+
+def ingest(*options):
+    """What `sag ingest --json` prints."""
+    ran = CliRunner().invoke(main, ["ingest", "inbox", *options, "--json"])
+    return json.loads(ran.stdout)
+
+
+@pytest.fixture
+def known(home, source):
+    """A home whose last ingest read two documents."""
+    source({"a.md": "# Heron\n\nLin opened the Heron plant in 2024.\n", "b.md": "# Crane\n\nXu left Crane in 2023.\n"})
+    time.sleep(0.1)  # files that changed within a tick of the clock are read again
+    ingest()
+    return home
+
+
+def is_run(*options):
+    """Whether an ingest starts a run; a step of one takes some time."""
+    return ingest(*options)["steps"]["documents"]["seconds"] > 0
+
+
+def test_an_ingest_with_nothing_to_do_says_what_a_run_would_say(known):
+    quick = ingest()
+    (known / FILE).unlink()
+    slow = ingest()
+
+    assert [quick[name] for name in ("release", "is_new", "put_aside")] == [slow["release"], False, 0]
+    for step, counts in slow["steps"].items():
+        assert {**quick["steps"][step], "seconds": 0} == {**counts, "seconds": 0}, step
+
+
+def test_it_is_recorded_when_the_source_was_read(known):
+    before = json.loads((known / "sources.json").read_text())["sources"][0]["last_ingest"]
+    time.sleep(1.1)
+
+    assert not is_run()
+
+    assert json.loads((known / "sources.json").read_text())["sources"][0]["last_ingest"] > before
+
+
+@pytest.mark.parametrize("options", [("--set", "en_size=500"), ("--exclude", "b.md"), ("--reprocess", "events")])
+def test_other_options_lead_to_a_run(known, options):
+    assert not is_run()
+    assert is_run(*options)
+
+
+def touch_as_before(known):
+    """Other bytes of the same length, under the times of the old ones."""
+    file = Path("inbox/a.md")
+    told = file.stat()
+    file.write_text(file.read_text().replace("2024", "2025"))
+    os.utime(file, ns=(told.st_atime_ns, told.st_mtime_ns))
+
+
+CHANGES = {
+    "a file has other bytes of the same length and time": touch_as_before,
+    "a file came": lambda _: Path("inbox/c.md").write_text("# Teal\n\nTeal was founded in 1999.\n"),
+    "a file is gone": lambda _: Path("inbox/b.md").unlink(),
+    "a link to a folder came": lambda home: Path("inbox/more").symlink_to(home.parent),
+    "a part is gone": lambda home: next((home / "tables").rglob("*.parquet")).unlink(),
+    "a file of the release is gone": lambda home: next((home / "releases").rglob("key_idf.npy")).unlink(),
+    "people decided on names": lambda home: (home / "aliases.csv").write_text("verb,key,other\n"),
+    "the ledger has another commit": lambda home: Store(home).redo("events", ["a.md"]),
+    "what was kept is no JSON": lambda home: (home / FILE).write_text("{"),
+    "records of runs are kept": lambda home: (home / ".dagster").mkdir(),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_leads_to_a_run(known, change):
+    assert not is_run()
+    CHANGES[change](known)
+
+    try:
+        found = is_run()
+    except (KeyError, ValueError):  # the run ended with what is wrong
+        found = True
+    assert found
+
+
+def test_a_file_that_was_skipped_with_errors_is_tried_again(home, source):
+    source({"a.md": "# Heron\n\nLin opened the Heron plant in 2024.\n", "b.md": ""})
+    time.sleep(0.1)
+
+    assert [is_run(), is_run()] == [True, True]

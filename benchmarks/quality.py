@@ -56,7 +56,11 @@ SMALL_SETS = {name: (lambda _, make=make: make()) for name, make in SMALL.items(
 LOCAL = (*SETS, "business", "tables", "office-bilingual")
 """Sets that need no network and are the same everywhere."""
 ROOT = Path(__file__).parents[1]
-RECORDED = {"musique": "musique-rules", "locomo-recorded": "locomo"}
+RECORDED = {
+    "musique": "musique-rules",
+    "locomo-recorded": "locomo",
+    "dragonball-zh-recorded": "dragonball-zh",
+}
 """Sets with what a model recorded of their documents, and the same by rules."""
 KEPT = ROOT / "docs" / "figures.json"
 DECIDING = ("sag_pipeline/extract", "sag_retrieval/language", "sag_retrieval/search")

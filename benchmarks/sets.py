@@ -167,6 +167,16 @@ def locomo_recorded() -> QuestionSet:
     return QuestionSet([line | {"events": said.get(line["id"], [])} for line in found.lines], found.questions)
 
 
+def dragonball_recorded() -> QuestionSet:
+    """The Chinese reports with the events that a model wrote them from, where these are known; hospitals have none."""
+    found, said = dragonball("zh"), dict[str, list[dict[str, str]]]()
+    for row in read("dragonball.events").itertuples():
+        told = (part for part in (row.time, row.name, row.description, row.impact) if isinstance(part, str) and part)
+        said.setdefault(row.doc_id, []).append({"content": "，".join(told)})
+    lines = [line | ({"events": said[line["id"]]} if line["id"] in said else {}) for line in found.lines]
+    return QuestionSet(lines, found.questions)
+
+
 def lihua() -> QuestionSet:
     """Chat logs; gold are logs."""
     lines = [
@@ -198,6 +208,7 @@ SETS: Final[dict[str, Callable[[], QuestionSet]]] = {
     "hotpot": lambda: _passages("sag_test_hotpot10"),
     "cmrc": lambda: _passages("cmrc2018_trial"),
     "dragonball-zh": lambda: dragonball("zh"),
+    "dragonball-zh-recorded": dragonball_recorded,
     "dragonball-en": lambda: dragonball("en"),
     "dragonball-zh-untitled": lambda: untitled(dragonball("zh")),
     "dragonball-en-untitled": lambda: untitled(dragonball("en")),

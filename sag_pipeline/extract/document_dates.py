@@ -16,7 +16,7 @@ from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import fold
 
 METADATA, MAIL_HEADER, LETTER_HEAD, HEADING = "metadata", "mail header", "letter head", "heading"
-STAMP, FILE_NAME, EFFECTIVE = "stamp", "file name", "effective date"
+STAMP, FILE_NAME, EFFECTIVE = "stamp", "file name", "effective day"
 QUOTATION = "quotation"
 """What a message repeats of an earlier one, below `On 27 March 2019, Iris wrote:`."""
 

@@ -101,7 +101,7 @@ class Event:
     context_date: str | None = None
     """The date that its place in the document gives it, ISO; it counts where the event's words have none."""
     context_source: str | None = None
-    """Where that stands: metadata, mail header, letter head, heading, stamp, file name or effective date."""
+    """Where that stands: metadata, mail header, letter head, heading, stamp, file name or effective day."""
 
     @property
     def indexed_text(self) -> str:

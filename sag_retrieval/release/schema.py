@@ -89,7 +89,7 @@ _OURS: Final = (
             said=(_STRING, "or null: when it was said, ISO: the date that its place in the document gives it"),
             said_source=(
                 _STRING,
-                "or null: metadata, mail header, letter head, heading, stamp, file name, effective day",
+                "metadata, mail header, letter head, heading, stamp, file name, effective day; or null",
             ),
             holds_from=(_STRING, "or null: the day from which it says that it holds, ISO"),
             holds_to=(_STRING, "or null: the last day on which it says that it holds, ISO"),

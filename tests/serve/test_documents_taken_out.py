@@ -21,6 +21,7 @@ from tests.support.loops import finished
 QUESTIONS = ("Who did Lumen Optics sue over the Heron buoy?", f"{SECRET} Ltd", "What is the price of the Heron buoy?")
 LEGAL = {"metadata.department": "legal"}
 FOREIGN = f"legal/{SECRET}.md"
+CLIENT = httpx.Client(timeout=60, headers={"Connection": "close"})  # one: each reads all certificates of the machine
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def stored_text(home) -> bytes:
 
 def ask(address, key, path, **body):
     headers = {"Authorization": f"Bearer {key}"}
-    return httpx.request("POST" if body else "GET", f"{address}{path}", json=body or None, headers=headers, timeout=60)
+    return CLIENT.request("POST" if body else "GET", f"{address}{path}", json=body or None, headers=headers)
 
 
 def answers(address, key) -> str:
@@ -138,7 +139,7 @@ def test_every_door_follows_and_no_key_of_a_server_decides(home):
             for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
                 for path in ("/v1/documents", "/v1/documents/disable", f"/v1/documents/{FOREIGN}"):
                     headers = {"Authorization": f"Bearer {key}"}
-                    assert httpx.request(method, f"{address}{path}", headers=headers).status_code in {404, 405}
+                    assert CLIENT.request(method, f"{address}{path}", headers=headers).status_code in {404, 405}
         assert ask(address, "legal", "/v1/search", query="Heron buoy").json()["hits"] == []
         assert SECRET not in finished(searched(address))
         assert len(documents_away(home)) == 1

@@ -58,21 +58,22 @@ VIEWS = [
 ]
 HOLD = """
 const send = window.fetch;
-const held = new Promise((go) => { window.goOn = go; });
+let held = 0;
 window.fetch = async (path, options) => {
   const answer = await send(path, options);
   if (!String(path).includes("stream=true")) return answer;
-  const text = await answer.text(), cut = text.indexOf("event:", text.indexOf("event: sentence") + 1);
-  return new Response(new ReadableStream({ async start(to) {
-    const bytes = (part) => new TextEncoder().encode(part);
-    to.enqueue(bytes(text.slice(0, cut + 3)));
-    await held;
-    to.enqueue(bytes(text.slice(cut + 3)));
-    to.close();
-  } }));
+  const events = (await answer.text()).split(/(?<=\\n\\n)/);
+  return new Response(new ReadableStream({ async pull(to) {
+    if (events[0]?.startsWith("event: sentence")) await new Promise((go) => {
+      window.goOn = go;
+      document.documentElement.dataset.held = ++held;
+    });
+    if (events.length) to.enqueue(new TextEncoder().encode(events.shift()));
+    else to.close();
+  } }, { highWaterMark: 0 }));
 };
 """
-"""Lets the first sentence of an answer through, and the rest when the test says so."""
+"""Lets each sentence of an answer through when the test says so."""
 
 
 @pytest.fixture(scope="module")
@@ -176,15 +177,20 @@ def test_a_question_is_answered_beside_the_passages_with_the_cited_words_marked(
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0
 
 
-def test_an_answer_grows_by_sentences(visit):
-    page = visit(f"q={QUESTION}", script=HOLD)
+def test_an_answer_grows_by_sentences(visit, address):
+    asked = {"query": "Who leads Lumen Optics, and what is the price of the Heron buoy?", "mode": "deep"}
+    told = httpx.post(f"{address}/v1/ask?stream=true", json=asked, timeout=60).text.count("event: sentence")
+    page = visit(f"q={asked['query']}&mode=deep", script=HOLD)
 
-    page.locator(".answer .text .new").wait_for()
-    assert page.locator(".answer .text > span").count() == 1
-    assert page.locator(".answer .waiting").count() == 1
-    assert page.locator("a.cite").count() == 0
+    assert told > 1
+    for shown in range(1, told + 1):
+        page.locator(f"html[data-held='{shown}']").wait_for(timeout=60_000)
+        assert page.locator(".answer .waiting").count() == 1
+        assert page.locator("a.cite").count() == 0
+        page.evaluate("goOn()")
+        page.locator(f".answer .text > span:nth-child({shown})").wait_for()
+        assert page.locator(".answer .text > span").count() == shown
 
-    page.evaluate("goOn()")
     page.locator("a.cite").first.wait_for()
     assert page.locator(".answer .waiting").count() == 0
 

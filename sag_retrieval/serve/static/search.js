@@ -81,9 +81,9 @@ async function showTurn(box, page, asked, signal) {
 function answerParts({ steps, sentences, citations, done }, page) {
   const last = sentences.length - 1;
   const parts = [
-    !done && waiting((!sentences.length && steps.at(-1)?.trim()) || t.working),
     h("p", { class: `text ${done && !done.is_found ? "unsure" : ""}`, "aria-busy": String(!done) },
       sentences.map((text, i) => h("span", { class: i === last && !done ? "new" : "" }, linked(text, citations)))),
+    !done && waiting((!sentences.length && steps.at(-1)?.trim()) || t.working),
     citations.length > 0 && h("h3", {}, t.sources),
     citations.length > 0 && h("ol", { class: "sources" }, citations.map((each) => source(each, page))),
     done && h("details", { class: "made" },

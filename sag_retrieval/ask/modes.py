@@ -13,16 +13,17 @@ from pydantic import Field, field_validator
 
 from sag_retrieval.ask.answer import CLOSEST_TO, Answer, not_found
 from sag_retrieval.ask.cited import Cited, merge_answers
-from sag_retrieval.ask.fast import PartAnswer, answer_over_bridge, answer_part, keys_of, open_part, quotations
+from sag_retrieval.ask.fast import PartAnswer, answer_part, quotations
 from sag_retrieval.ask.joined import answer_over_rows, is_of_another_row
 from sag_retrieval.ask.model_answer import write_answer
 from sag_retrieval.ask.model_sql import answer_by_sql
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
-from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
+from sag_retrieval.ask.question import QuestionPart, TermWeights, question_parts
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.revised import is_corrected, standing, told
+from sag_retrieval.ask.scorer import SCORERS, keys_of
 from sag_retrieval.ask.sections import answer_from_sections
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
 from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
@@ -83,8 +84,8 @@ def ask_fast(session: Session) -> ModeResult:
     answers: list[PartAnswer] = []
     parts = question_parts(session.question)[:_PARTS]
     for part in parts:
-        found = _answered(session, part, answers, is_only=len(parts) == 1)
-        answers.extend(standing(answer, session.question) for answer in found)
+        answer = _answered(session, part, answers, is_only=len(parts) == 1)
+        answers.append(standing(answer, session.question))
     found, is_close = [a for a in answers if a.is_found], any(a.is_close for a in answers)
     found = [answer for answer in found if not is_of_another_row(session, answer)]
     answered = {answer.part.text for answer in found}
@@ -120,28 +121,22 @@ def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None
     return replace(cited, text=lead + cited.text)
 
 
-def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer], *, is_only: bool) -> list[PartAnswer]:
-    """The answer to a part; where its best sentence leaves something open, the answer over a name in it comes first."""
+def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer], *, is_only: bool) -> PartAnswer:
     names = _names_of(before, session.question) if part.points_back else ()
     top_k = session.options.top_k * _WIDER
     result = session.find(" ".join([part.text, *names]), names, top_k=top_k)
     hits: tuple[FoundPassage, ...] = tuple(result.hits)
     if not is_only:
         hits = merge_hits((), hits, tuple(session.find(session.question, top_k=top_k).hits))
-    weigh = session.weigh or pool_weights([hit.text for hit in hits])
-    limit = session.options.sentences
-    answer = answer_part(part, hits, keys=result.keys, weigh=weigh, question=session.question, limit=limit)
-    left = open_part(answer, part.weights(weigh(part.terms)), session.question)
-    if left is None:
-        return [answer]
-    rest, bridges = left
-    further = session.find(" ".join([part.text, *bridges]), bridges, top_k=top_k)
-    weights = part.weights(weigh(part.terms))
-    over = answer_over_bridge(answer, rest, bridges, tuple(further.hits), weights, session.question)
-    if over.is_found:
-        answer = answer.found_by(over)
-    is_better = over.is_found and over.sentences[0].score >= answer.sentences[0].score
-    return [over, answer] if is_better else [answer, over]
+    return answer_part(
+        part,
+        hits,
+        keys=result.keys,
+        weigh=session.weigh,
+        question=session.question,
+        limit=session.options.sentences,
+        scorer=SCORERS.function(session.options.answer_scorer),
+    )
 
 
 def _names_of(answers: Sequence[PartAnswer], question: str) -> tuple[str, ...]:
@@ -165,7 +160,6 @@ def _told(answer: PartAnswer) -> dict[str, object]:
         "kind": answer.part.kind,
         "is_found": answer.is_found,
         "likelihood": answer.likelihood,
-        "features": asdict(answer.features) if answer.features else None,
         "sentences": [
             {
                 "chunk_id": answer.hits[sentence.place].chunk_id,

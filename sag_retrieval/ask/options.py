@@ -107,6 +107,8 @@ class AskOptions:
     """Tokens of tables, key types, units and example values shown to a model that may write filters; 0: none."""
     sentences: Annotated[int, Bounds(1)] = 3
     """Sentences of an answer made without a model."""
+    answer_scorer: str = "features"
+    """How likely a sentence answers, without a model: `features`, or the name of a plug-in of `sag.answer_scorers`."""
     today: str = ""
     """The day from which what is next counts, ISO; empty: that on which the question is asked."""
 

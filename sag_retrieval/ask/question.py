@@ -46,8 +46,6 @@ class QuestionPart:
     """Terms that stand only in clauses that ask nothing, such as `after the storm,`."""
     counted: frozenset[str] = frozenset()
     """Terms of what is counted: `ships` in `how many ships`."""
-    head: frozenset[str] = frozenset()
-    """Terms of what is asked of a thing: `landlord` in `who is the landlord of the stables`."""
 
     def weights(self, idf: Mapping[str, float]) -> dict[str, float]:
         """The weight of each term: its idf, half for context, thrice for what is counted."""
@@ -186,7 +184,7 @@ def _part(text: str, *, is_first: bool) -> QuestionPart:
     bare = asking(kind, "kinds").sub(" ", text) if kind in _BARE_KINDS else text
     terms = _telling(question_terms(bare)) or question_terms(text)
     clauses = [clause for clause in _CLAUSE_MARK.split(text) if asking("asks").search(clause)]
-    counted, head = asking("counted").search(text), asking("head").search(text)
+    counted = asking("counted").search(text)
     return QuestionPart(
         text,
         kind,
@@ -195,7 +193,6 @@ def _part(text: str, *, is_first: bool) -> QuestionPart:
         is_list=asking("list").search(text) is not None,
         context=terms - question_terms(" ".join(clauses)) if clauses else frozenset(),
         counted=_telling(question_terms(" ".join(filter(None, counted.groups())))) if counted else frozenset(),
-        head=_telling(question_terms(" ".join(filter(None, head.groups())))) if head else frozenset(),
     )
 
 

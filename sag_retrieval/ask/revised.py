@@ -41,7 +41,7 @@ def standing(answer: PartAnswer, question: str) -> PartAnswer:
     kept: dict[tuple[int, int], Sentence] = {}
     for sentence in sentences:
         kept.setdefault((sentence.place, sentence.start), sentence)
-    return replace(answer, sentences=tuple(kept.values()), chosen=min(answer.chosen, len(kept)))
+    return replace(answer, sentences=tuple(kept.values()))
 
 
 def _exchanged(sentence: Sentence, hits: Sequence[FoundPassage], question: str) -> Sentence:

@@ -1,7 +1,7 @@
 """Which kinds of value a sentence states: names, dates, durations, numbers, places, reasons."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from sag_retrieval.ask.question import AnswerKind
@@ -20,6 +20,7 @@ TextKeys = Sequence[tuple[str, str]]
 
 _CLAUSE_END = patterns("all")["clause_end"]
 _FIGURE = patterns("all")["figure"]
+_YEAR = patterns("all")["year"]
 _CALENDAR = word_lists("en")["CALENDAR"]
 _BESIDE, _BESIDE_CJK = (25, 35), (6, 10)
 """Characters between a number and what it counts, where that stands behind it, and where before."""
@@ -76,6 +77,11 @@ def _without_dates(text: str) -> str:
 def dates_in(text: str) -> set[str]:
     """The dates of a text as they stand, without spaces."""
     return {"".join(text[start:end].split()).lower() for start, end, _ in _spans(text)}
+
+
+def years_in(terms: Iterable[str]) -> set[str]:
+    """The terms that are years."""
+    return {term for term in terms if _YEAR.fullmatch(term)}
 
 
 def full_dates(text: str) -> set[str]:

@@ -60,8 +60,9 @@ class OverlapSearch:
             for row, c in enumerate(chunks)
         ]
         scored = [s for s in sorted(scored, key=lambda s: (-s[0], s[1])) if s[0] > 0][:top_k]
+        total = math.fsum(weight.values())
         hits = tuple(
-            Found(rank, score, f"c-{c[0]}-{row}", c[0], c[1], c[2], 100 * row, 100 * row + len(c[2]))
+            Found(rank, score / total, f"c-{c[0]}-{row}", c[0], c[1], c[2], 100 * row, 100 * row + len(c[2]))
             for rank, (score, row, c) in enumerate(scored, start=1)
         )
         found = tuple(dict.fromkeys(FoundKey("title", hit.title) for hit in hits if hit.title))

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.ask.answer import CLOSEST_TO, NOT_FOUND, UNSURE
-from sag_retrieval.ask.fast import Features, likelihood
 from sag_retrieval.ask.modes import ask
 from sag_retrieval.ask.question import question_parts
 from sag_retrieval.ask.sentences import quotable_sentences
@@ -53,10 +52,13 @@ def test_a_form_of_lower_that_is_a_verb_compares_nothing():
     ("question", "says", "document"),
     [
         ("Who founded Acme Pumps?", "Ann Lee founded Acme Pumps in 2009.", "acme.md"),
-        ("谁创建了晨星公司？", "林月在2009年创建了晨星公司。", "晨星.md"),
-        ("What was the net profit of Bolt Seals?", "The net profit of Bolt Seals was $7 million.", "bolt.md"),
+        (
+            "What was the net profit of Bolt Seals?",
+            "The net profit of Bolt Seals was $7 million. It has 40 workers.",
+            "bolt.md",
+        ),
         ("远帆公司的净利润是多少？", "远帆公司的净利润为700万元。", "远帆.md"),
-        ("晨星公司的工厂哪一年投产？", "工厂于2021年3月在杭州投产。", "晨星.md"),
+        ("晨星公司的净利润是多少？", "晨星公司的净利润为五百万元。", "晨星.md"),
     ],
 )
 def test_the_sentence_that_states_the_expected_kind_comes_first(question, says, document):
@@ -127,7 +129,7 @@ def test_what_nothing_comes_close_to_is_said_to_be_not_in_the_documents(question
             "how many seals of Bolt Seals leaked?",
             "en",
         ),
-        ("谁创建了晨星公司？远帆公司有几名员工？", "远帆公司有几名员工？", "zh"),
+        ("晨星公司的净利润是多少？远帆公司的亏损是多少？", "远帆公司的亏损是多少？", "zh"),
     ],
 )
 def test_a_part_without_an_answer_shows_its_closest_sentences_after_the_answered_part(question, part, language):
@@ -189,29 +191,6 @@ MONTHS = [
 )
 def test_a_month_without_its_year_is_preferred_to_another_month(question, says):
     assert quotes(fast(question, MONTHS))[0] == says
-
-
-def test_a_name_within_a_longer_name_leads_to_the_sentence_that_answers():
-    chunks = [
-        ("buyende.md", "Buyende", "Buyende is a town in the Eastern Region of Uganda."),
-        ("leader.md", "Leaders", "The leader of the opposition in Uganda is Winnie Kiiza."),
-        ("kenya.md", "Kenya", "The leader of the opposition in Kenya is Raila Odinga."),
-    ]
-
-    answer = fast("Who is the leader of the opposition in the country of Buyende?", chunks)
-
-    assert answer.is_found
-    assert any("Winnie Kiiza" in quote for quote in quotes(answer))
-    assert not any("Raila Odinga" in quote for quote in quotes(answer)[:1])
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]))
-def test_a_higher_score_is_never_less_likely_to_answer(low, high, in_passage, is_named, is_compared):
-    low, high = sorted([low, high])
-
-    less, more = (likelihood(Features(score, in_passage, is_named, is_compared)) for score in (low, high))
-
-    assert 0 < less <= more < 1
 
 
 def test_a_pronoun_brings_the_sentence_that_holds_its_name():

@@ -1,4 +1,4 @@
-"""What a question asks for has to be in the sentence: its year, its noun, what is counted; corrections come first."""
+"""What a question asks for has to be in the sentence: its year, what is counted; corrections come first."""
 
 from collections.abc import Iterator
 
@@ -13,8 +13,6 @@ FILES = {
     "correction.md": "# Correction\n\n26 January 2026\n\n"
     "In 2025 the library lent 41,300 books, not 43,100 as the annual report says.\n",
     "house.md": "# The house\n\nThe library stands in the former mill. The two branches exchange staff every summer.\n",
-    "notice.md": "# A new librarian\n\nTown library, 2 March 2026\n\nFelix Amary becomes head librarian on 1 April 2026."
-    " Amary comes from the town archive of Leeds, where he restored maps for six years.\n",
     "简介.md": "# 简介\n\n2025年的书展从9月8日开始，10月6日结束。来客比2024年多一成。两馆每年夏天互派馆员。旧磨坊里还有一间画室。\n",
 }
 
@@ -29,11 +27,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     "question",
     [
         "How many books did the library lend in 2024?",
-        "Who is the landlord of the former mill?",
         "How many staff do the two branches have?",
         "2024年的书展是哪天开始的？",
         "图书馆有多少名馆员？",
-        "旧磨坊的房东是谁？",
     ],
 )
 def test_a_sentence_without_what_is_asked_for_is_no_answer(release, question):
@@ -55,9 +51,3 @@ def test_a_wrong_value_stands_behind_the_right_one(release):
 
     assert text.index("41,300") < text.index("[1]")
     assert "said 43,100" in text
-
-
-def test_where_somebody_worked_before_is_told_by_where_they_come_from(release):
-    answer = release.ask("Where did the new head librarian work before?")
-
-    assert answer.text.startswith("Amary comes from the town archive of Leeds")

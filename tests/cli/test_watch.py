@@ -57,7 +57,7 @@ def test_each_change_is_one_run_an_error_ends_nothing_and_sigterm_ends_it(home: 
             (inbox / f"b{number}.md").write_text(f"# Egret {number}\n\nOrin Pumps built buoy {number} in 2022.\n")
         third = json.loads(lines.get(timeout=SECONDS))
         process.send_signal(signal.SIGTERM)
-        code = process.wait(30)
+        code = process.wait(SECONDS)
         last = lines.get(timeout=10)
 
     assert [each["steps"]["documents"]["new"] for each in (first, second, third)] == [1, 20, 0]

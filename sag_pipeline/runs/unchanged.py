@@ -26,7 +26,9 @@ from sag_retrieval.release.folders import write_lock
 FILE: Final = "ingested.json"
 HISTORY: Final = ".dagster"
 CONFIG: Final = "dagster.yaml"
-_NO_INPUT: Final = frozenset({FILE, SOURCES, "lock", "reports", "__pycache__"})
+_NO_INPUT: Final = frozenset({FILE, SOURCES, "lock", "reports"})
+"""Of a home: an ingest and readers write them, and no ingest reads them. Of a source everything counts."""
+_COMPILED: Final = frozenset({"__pycache__"})
 _TICK_NS, _COARSE_NS, _SECOND_NS = 50_000_000, 2_000_000_000, 1_000_000_000
 """A file that changed less than a tick of its clock before it was looked at may change again and look the same: 4 to 10
 ms on Linux, two seconds where times are whole seconds (FAT)."""
@@ -51,7 +53,7 @@ class Inputs:
             code = [str(Path(__file__).parents[1]), str(Path(durable.__file__).parents[1])]
             installed = [each for each in sys.path if each.endswith("site-packages")]
             try:
-                found = [*_states([*self._read, *others], is_source=True), *_states(code)]
+                found = [*_states([*self._read, *others], is_source=True), *_states(code, _COMPILED)]
                 found += [str(Path(each).stat().st_mtime_ns) for each in installed]
             except OSError:
                 return
@@ -83,7 +85,7 @@ class Inputs:
             durable.write_text(self._home / FILE, json.dumps(kept))
 
     def _home_state(self) -> str:
-        return _digest(_states([str(self._home)]))
+        return _digest(_states([str(self._home)], _NO_INPUT))
 
 
 def _nothing(row: Mapping[str, float]) -> dict[str, float]:
@@ -98,8 +100,8 @@ def _digest(lines: Sequence[str]) -> str:
     return blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _states(paths: Sequence[str], *, is_source: bool = False) -> list[str]:
-    """A line for each file at or below some paths: its name, size, times and number.
+def _states(paths: Sequence[str], without: frozenset[str] = frozenset(), *, is_source: bool = False) -> list[str]:
+    """A line for each file at or below some paths, without those of some names: its name, size, times and number.
 
     Raises:
         OSError: If one is gone; in a source also if one is a link to a folder, or has only just changed.
@@ -112,7 +114,7 @@ def _states(paths: Sequence[str], *, is_source: bool = False) -> list[str]:
             if is_source and is_link:
                 raise OSError(path)
             with os.scandir(path) as entries:
-                rest += ((each.path, each.stat(), each.is_symlink()) for each in entries if each.name not in _NO_INPUT)
+                rest += ((each.path, each.stat(), each.is_symlink()) for each in entries if each.name not in without)
             continue
         newest = max(told.st_mtime_ns, told.st_ctime_ns)
         if is_source and now - newest < (_TICK_NS if newest % _SECOND_NS else _COARSE_NS):

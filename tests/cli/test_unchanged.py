@@ -82,6 +82,18 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("name", ["reports", "lock", "sources.json", "__pycache__"])
+def test_a_folder_of_a_source_counts_though_a_home_has_one_of_its_name(home, source, name):
+    source({f"{name}/a.md": "# Heron\n\nLin opened the Heron plant in 2024.\n"})
+    time.sleep(0.1)
+    ingest()
+    assert not is_run()
+
+    Path("inbox", name, "a.md").write_text("# Heron\n\nLin closed the Heron plant in 2026.\n")
+
+    assert is_run()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_leads_to_a_run(known, change):

@@ -18,7 +18,6 @@ from lancedb.index import FTS
 from lancedb.query import MatchQuery
 from lancedb.rerankers import RRFReranker
 from scipy.sparse import issparse
-from scipy.stats import binomtest
 from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
@@ -32,7 +31,6 @@ from sag_retrieval.search.rank import read_texts
 from sag_retrieval.search.result import Hit
 
 LANCE = "lancedb"
-_CHANCE = 0.05
 
 
 def asking_lance(release: Release, depth: int) -> Callable[[str], Sequence[Hit]]:
@@ -147,17 +145,6 @@ def gain(ours: Outcome, theirs: Outcome, cut: int, unit: str = "") -> Interval:
     """The paired difference at a cut, in the main unit or another."""
     place = (unit or ours.main, cut)
     return paired_difference(ours.recall[place], theirs.recall[place])
-
-
-def is_below(ours: Outcome, theirs: Outcome, cut: int, unit: str) -> bool:
-    """Whether a method is significantly below another: by the interval of the difference, and by the sign test.
-
-    Where few questions differ, a bootstrap hardly draws one that went the other way: four lost and none won exclude 0,
-    though one of eight such draws of equal methods is that uneven.
-    """
-    mine, other = (each.recall[unit, cut] for each in (ours, theirs))
-    won, lost = (sum(sign * (mine[name] - other[name]) > 0 for name in mine) for sign in (1, -1))
-    return gain(ours, theirs, cut, unit).high < 0 and binomtest(won, won + lost).pvalue < _CHANCE
 
 
 def spoken(interval: Interval) -> str:

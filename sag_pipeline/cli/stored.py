@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sag_retrieval.cli.choices import of_release
+from sag_retrieval.cli.choices import confirm_first, of_release
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say
 from sag_retrieval.core.errors import SettingsError, SourceError, StoreError
 
@@ -306,10 +306,11 @@ def repair(*, yes: bool, is_json: bool) -> None:
     from sag_pipeline.integrity.verify import verify_home  # noqa: PLC0415
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
+    unasked = SettingsError(
+        "`sag repair` cannot ask before it changes files, so it needs --yes; `sag verify --deep` only checks"
+    )
     if is_json and not yes:
-        raise SettingsError(
-            "`sag repair --json` cannot ask before it changes files, so it needs --yes; `sag verify --deep` only checks"
-        )
+        raise unasked
     settings = load_settings()
     home = Path(settings.home)
     found = verify_home(home, deep=True)
@@ -321,7 +322,7 @@ def repair(*, yes: bool, is_json: bool) -> None:
         _show_verified(Terminal(), found)
         _show_price(price)
     if not yes:
-        click.confirm("Repair this?", abort=True)
+        confirm_first("Repair this?", unasked)
     done = repair_home(home)
     if is_json:
         print_json(asdict(done) | {"price": asdict(price) if price else None})

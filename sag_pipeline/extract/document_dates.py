@@ -176,10 +176,14 @@ def _of_metadata(metadata: str) -> Iterator[tuple[str, str]]:
             yield from ((day.value, source) for day in _days(str(value), "en")[:1])
 
 
+def _head_lines(text: str) -> list[str]:
+    """The lines of a letter head that are not blank."""
+    return [line for line in text[:_HEAD].split("\n")[:_HEAD_LINES] if line.strip()]
+
+
 def _of_head(text: str, language: str) -> Iterator[tuple[str, str]]:
     """Dates of the head: behind a label, alone on a line, behind the name of a place, or in a line under the title."""
-    lines = [line for line in text[:_HEAD].split("\n")[:_HEAD_LINES] if line.strip()]
-    for number, line in enumerate(lines):
+    for number, line in enumerate(_head_lines(text)):
         if len(line) > _LONGEST_LINE or line.startswith("##") or not _DIGIT.search(line):
             continue
         for day in _days(line, language)[:1]:
@@ -194,8 +198,7 @@ def _of_head(text: str, language: str) -> Iterator[tuple[str, str]]:
 
 def _effective(text: str, language: str) -> Iterator[tuple[str, str]]:
     """The day of the first lines from which the document holds: `Version 3, valid from 1 May 2026`."""
-    lines = [line for line in text[:_HEAD].split("\n") if line.strip()][:_SUBTITLE_LINES]
-    for line in lines:
+    for line in _head_lines(text)[:_SUBTITLE_LINES]:
         for day in _days(line[:_LONGEST_LINE], language):
             before, after = line[: day.start], line[day.end :]
             if len(day.value) == _WHOLE_DAY and (_EFFECTIVE.search(before) or _EFFECTIVE.match(after)):

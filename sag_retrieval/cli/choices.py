@@ -44,6 +44,16 @@ class LazyChoice(click.Choice[str]):
         return tuple(self._load())
 
 
+def confirm_first(question: str, unasked: SettingsError) -> None:
+    """Ask on the terminal; no and Ctrl-C end the command, and `unasked` tells that standard input is closed."""
+    try:
+        click.confirm(question, abort=True)
+    except click.Abort as stopped:
+        if isinstance(stopped.__context__, EOFError):
+            raise unasked from None
+        raise
+
+
 def _methods() -> Mapping[str, Any]:
     from sag_retrieval.search.registry import METHODS  # noqa: PLC0415  keeps `sag --help` fast
 

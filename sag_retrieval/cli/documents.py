@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from sag_retrieval.cli.choices import where_of, with_sql, with_where
+from sag_retrieval.cli.choices import confirm_first, where_of, with_sql, with_where
 from sag_retrieval.cli.printing import Terminal, as_json, print_json, say
 from sag_retrieval.core.errors import FilterError, SettingsError
 
@@ -106,12 +106,8 @@ def _deciding(verb: "DocumentVerb | Literal['enable']", told: str) -> Callable[.
             raise FilterError(f"no document to {verb} is named; nothing was changed; see `sag documents list`")
         if not is_json:
             _show([asdict(one) for one in found], _SHOWN)
-        try:
-            is_wanted = yes or click.confirm(f"{verb.capitalize()} {_counted(found)}?")
-        except click.Abort:  # standard input is closed
-            raise unasked from None
-        if not is_wanted:
-            raise click.Abort
+        if not yes:
+            confirm_first(f"{verb.capitalize()} {_counted(found)}?", unasked)
         found = decide_documents(verb, **named)
         if is_json:
             print_json({"decision": verb, "documents": [one.document_id for one in found]})

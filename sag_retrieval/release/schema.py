@@ -87,7 +87,10 @@ _OURS: Final = (
             ),
             date_source=(_STRING, "or null: `text`, or where an inherited date stands, as `said_source` tells"),
             said=(_STRING, "or null: when it was said, ISO: the date that its place in the document gives it"),
-            said_source=(_STRING, "or null: metadata, mail header, letter head, heading, stamp, file, effective day"),
+            said_source=(
+                _STRING,
+                "or null: metadata, mail header, letter head, heading, stamp, file name or effective day",
+            ),
             holds_from=(_STRING, "or null: the day from which it says that it holds, ISO"),
             holds_to=(_STRING, "or null: the last day on which it says that it holds, ISO"),
         ),

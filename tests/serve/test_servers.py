@@ -276,11 +276,11 @@ def test_releases_published_meanwhile_are_taken_by_new_requests(served_home, tmp
                 answers.append(client.post("/v1/search", json={"query": QUESTION}))
 
     with serving(build_app(Service(current), LOOPBACK)) as address:
-        threads = [threading.Thread(target=ask, args=(address,)) for _ in range(2)]
+        threads = [threading.Thread(target=ask, args=(address,)) for _ in range(3)]
         for thread in threads:
             thread.start()
         made = [current._releases.current()]
-        for number in range(2):
+        for number in range(3):
             row = {"id": f"new/{number}", "text": f"Lumen Optics sold {number + 2} Heron buoys to Fjord Ltd in 2024."}
             with Path("documents.jsonl").open("a", encoding="utf-8") as file:
                 file.write(f"\n{json.dumps(row)}")

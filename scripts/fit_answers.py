@@ -43,8 +43,6 @@ RIDGE: Final = 1.0
 FOR: Final = {"cover", "focus", "own focus", "own names", "score", "states", "states softly", "day"}
 AGAINST: Final = {"states not", "states softly not", "day not", "year not"}
 """Features that can only speak for an answer, and against it; questions worded by a pattern say otherwise of some."""
-SCRIPT: Final = "cjk"
-"""What moves the line alone: one score is worth more in one script than in the other, whose words differ in form."""
 Bounds = Sequence[tuple[float | None, float | None]] | None
 UNANSWERABLE: Final = 0.3
 """Share of questions without an answer for which probabilities are true."""
@@ -279,14 +277,12 @@ def fitted(pools: Sequence[Pool], names: Sequence[str]) -> dict[str, float]:
         [np.full(len(p.right), s / len(p.right) ** 0.5) for p, s in zip(pools, _shares(pools), strict=True)]
     )
     share *= len(pools) / share.sum()
-    limits = dict.fromkeys(FOR, (0, None)) | dict.fromkeys(AGAINST, (None, 0)) | {SCRIPT: (0, 0)}
-    bounds = [limits.get(name, (None, None)) for name in (*names, "")]
+    bounds = [(0, None) if name in FOR else (None, 0) if name in AGAINST else (None, None) for name in (*names, "")]
     found = _logistic(known, right, share, np.append(np.full(len(names), RIDGE), 0.0), bounds)
     raw = found[:-1] / spread
-    script = np.array([pool.features[0, names.index(SCRIPT)] for pool in pools])
-    slope, shift, moved = _line(pools, [pool.features @ raw for pool in pools], script)
+    slope, shift = _line(pools, [pool.features @ raw for pool in pools])
     weights = dict(zip(names, np.round(slope * raw, 4).tolist(), strict=True))
-    return weights | {SCRIPT: round(float(moved), 4), "": round(float(shift), 4)}
+    return weights | {"": round(float(shift), 4)}
 
 
 def _shares(pools: Sequence[Pool]) -> Floats:
@@ -294,15 +290,15 @@ def _shares(pools: Sequence[Pool]) -> Floats:
     return np.array([counts[pool.set_name] ** -0.5 for pool in pools])
 
 
-def _line(pools: Sequence[Pool], scores: Sequence[Floats], script: Floats) -> Floats:
-    """Slope, shift and that of a script by which the best score of a question becomes the log odds of being right."""
+def _line(pools: Sequence[Pool], scores: Sequence[Floats]) -> Floats:
+    """Slope and shift by which the best score of a question becomes the log odds of its being right."""
     best = np.array([own.max() for own in scores])
     right = np.array([pool.right[own.argmax()] for pool, own in zip(pools, scores, strict=True)])
     given = np.array([pool.is_answerable for pool in pools])
     share = _shares(pools)
     share[given] *= (1 - UNANSWERABLE) / share[given].sum()
     share[~given] *= UNANSWERABLE / share[~given].sum()
-    return _logistic(np.column_stack([best, np.ones(len(best)), script]), right, share * len(pools), np.zeros(3))
+    return _logistic(np.column_stack([best, np.ones(len(best))]), right, share * len(pools), np.zeros(2))
 
 
 def _logistic(known: Floats, right: Floats, share: Floats, ridge: Floats, bounds: Bounds = None) -> Floats:

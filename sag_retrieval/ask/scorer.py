@@ -29,7 +29,7 @@ from sag_retrieval.ask.values import (
 )
 from sag_retrieval.core.plugins import Seam
 from sag_retrieval.core.types import Floats
-from sag_retrieval.language.words import is_cjk, tokens
+from sag_retrieval.language.words import tokens
 
 _MOST = 48
 """Sentences of a question that are scored: those that hold most of its words, or stand beside one that does."""
@@ -162,7 +162,6 @@ def _features(asked: Asked, hit: FoundPassage, row: _Row, idf: Mapping[str, floa
         "names": float(bool(asked.names)),
         "strict": float(part.kind in STRICT),
         "compares": float(part.kind == "comparison"),
-        "cjk": float(is_cjk(part.text)),
         **_values(asked, hit, sentence),
     }
 

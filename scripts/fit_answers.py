@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks import answers, piles, revisions
-from benchmarks.sets import read, write_source
+from benchmarks.sets import SETS, read, write_source
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask import scorer
 from sag_retrieval.ask.fast import LEAST_ANSWER, answer_part
@@ -204,7 +204,7 @@ def sets(cache: Path) -> Iterator[tuple[str, Callable[[], Release], list[Judged]
     for name in ("business", "demo", "dragonball"):
         yield name, lambda name=name: answers.released(name, cache / "answers"), drawn(of_answers(name))
     yield "musique", lambda: answers.released("musique", cache / "answers"), drawn(musique())
-    for name, questions, lines in (("cmrc", cmrc, _passages), ("locomo", locomo, _sessions)):
+    for name, questions, lines in (("cmrc", cmrc, lambda: SETS["cmrc"]().lines), ("locomo", locomo, _sessions)):
         yield name, lambda name=name, lines=lines: _ingested(cache, name, lines()), drawn(questions())
     for name, parts in piles.piles().items():
         source = cache / "piles" / f"{name}-files"
@@ -228,10 +228,6 @@ def _revising(cache: Path) -> Iterator[tuple[str, Callable[[], Release], list[Ju
                 pile = revisions.Pile(words[trade["language"]], trade, drawn_by, folder / "documents")
                 pile.fill()
                 yield f"revisions {half}", partial(_opened, folder / "home", pile.folder), list(revising(pile))
-
-
-def _passages() -> list[dict[str, Any]]:
-    return [{"id": r.doc_id, "title": r.title, "text": r.text} for r in read("cmrc2018_trial.docs").itertuples()]
 
 
 def _sessions() -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 73_913,
+    "lines of both packages": 73_909,
     "lines of code": 43_859,
     "lines of hand rules for language": 4_012,
     "regular expressions outside language/": 114,
@@ -21,7 +21,7 @@ BOUNDS = {
     "modules with one importer in the same folder": 33,
     "options": 140,
     "benchmarks, files": 26,
-    "benchmarks, lines": 5_723,
+    "benchmarks, lines": 5_709,
     "decision records": 40,
     "decision records, words": 6_128,
     "decision records, words of the longest": 200,

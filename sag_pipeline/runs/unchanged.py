@@ -28,7 +28,6 @@ HISTORY: Final = ".dagster"
 CONFIG: Final = "dagster.yaml"
 _NO_INPUT: Final = frozenset({FILE, SOURCES, "lock", "reports"})
 """Of a home: an ingest and readers write them, and no ingest reads them. Of a source everything counts."""
-_COMPILED: Final = frozenset({"__pycache__"})
 _TICK_NS, _COARSE_NS, _SECOND_NS = 50_000_000, 2_000_000_000, 1_000_000_000
 """A file that changed less than a tick of its clock before it was looked at may change again and look the same: 4 to 10
 ms on Linux, two seconds where times are whole seconds (FAT)."""
@@ -53,7 +52,7 @@ class Inputs:
             code = [str(Path(__file__).parents[1]), str(Path(durable.__file__).parents[1])]
             installed = [each for each in sys.path if each.endswith("site-packages")]
             try:
-                found = [*_states([*self._read, *others], is_source=True), *_states(code, _COMPILED)]
+                found = [*_states([*self._read, *others], is_source=True), *_states(code, frozenset({"__pycache__"}))]
                 found += [str(Path(each).stat().st_mtime_ns) for each in installed]
             except OSError:
                 return
@@ -69,8 +68,7 @@ class Inputs:
             if (kept["inputs"], kept["home"]) == (self._state, self._home_state()):
                 for given in self._read:
                     SourceList(self._home).note_ingest(given, datetime.now(UTC).isoformat(timespec="seconds"))
-                report: dict[str, Any] = kept["report"]
-                return report
+                return dict(kept["report"])
         return None
 
     def keep(self, report: Mapping[str, Any], releases: int) -> None:

@@ -18,15 +18,7 @@ import numpy as np
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart, TermWeights
 from sag_retrieval.ask.sentences import Sentence
-from sag_retrieval.ask.values import (
-    STRICT,
-    counts,
-    full_dates,
-    holds_date,
-    states,
-    stating_clauses,
-    years_in,
-)
+from sag_retrieval.ask.values import STRICT, counts, full_dates, holds_date, states, stating_clauses, years_in
 from sag_retrieval.core.plugins import Seam
 from sag_retrieval.core.types import Floats
 from sag_retrieval.language.words import tokens
@@ -169,9 +161,8 @@ def _features(asked: Asked, hit: FoundPassage, row: _Row, idf: Mapping[str, floa
 def _values(asked: Asked, hit: FoundPassage, sentence: Sentence) -> dict[str, float]:
     """Whether a sentence states what is asked for, and of the day and year that it is asked of."""
     part, keys, text = asked.part, keys_of(hit), sentence.text
-    is_of_kind = states(part.kind, text, asked.question, keys)
-    if part.kind == "number" and part.counted:
-        is_of_kind = is_of_kind and counts(text, part.counted)
+    is_counted = part.kind != "number" or not part.counted or counts(text, part.counted)
+    is_of_kind = is_counted and states(part.kind, text, asked.question, keys)
     is_strict, is_soft = part.kind in STRICT, part.kind in _SOFT
     stating = frozenset(tokens(stating_clauses(part.kind, text, asked.question, keys)))
     days, years = full_dates(part.text), years_in(part.terms)
@@ -195,13 +186,12 @@ def _total(weights: Mapping[str, float], terms: Iterable[str]) -> float:
 
 def _held(weights: Mapping[str, float], wanted: frozenset[str], there: frozenset[str]) -> float:
     """The weighted share of terms that stand somewhere; 1 where none is wanted."""
-    total = _total(weights, wanted)
-    return _total(weights, wanted & there) / total if total else 1.0
+    return _share(weights, wanted, dict.fromkeys(wanted & there, 1.0))
 
 
 def _share(weights: Mapping[str, float], wanted: frozenset[str], shares: Mapping[str, float]) -> float:
     total = _total(weights, wanted)
-    return math.fsum(weights[term] * shares[term] for term in wanted) / total if total else 1.0
+    return math.fsum(weights[term] * shares.get(term, 0.0) for term in wanted) / total if total else 1.0
 
 
 @lru_cache(maxsize=4096)

@@ -24,7 +24,6 @@ _YEAR = patterns("all")["year"]
 _CALENDAR = word_lists("en")["CALENDAR"]
 _BESIDE, _BESIDE_CJK = (25, 35), (6, 10)
 """Characters between a number and what it counts, where that stands behind it, and where before."""
-_UPPER = "A-Z0-9ÀÁÂÄÇÉÈÊËÍÎÏÑÓÔÖØÚÜŠŽ"
 _CAPITALISED = patterns("en")["capitalised_name"]
 
 
@@ -98,11 +97,6 @@ def holds_date(date: str, text: str) -> bool:
 
     """
     return any(date in other or other in date for other in full_dates(text))
-
-
-def holds_another_date(question: str, text: str) -> bool:
-    """Whether a text has days or months, and none of those that a question asks of."""
-    return bool(full_dates(text)) and not any(holds_date(date, text) for date in full_dates(question))
 
 
 def numbers_in(text: str) -> set[str]:

@@ -17,8 +17,7 @@ pytestmark = pytest.mark.usefixtures("bare_jobs")
 
 def ingest(*options):
     """What `sag ingest --json` prints."""
-    ran = CliRunner().invoke(main, ["ingest", "inbox", *options, "--json"])
-    return json.loads(ran.stdout)
+    return json.loads(CliRunner().invoke(main, ["ingest", "inbox", *options, "--json"]).stdout)
 
 
 @pytest.fixture
@@ -50,7 +49,6 @@ def test_it_is_recorded_when_the_source_was_read(known):
     time.sleep(1.1)
 
     assert not is_run()
-
     assert json.loads((known / "sources.json").read_text())["sources"][0]["last_ingest"] > before
 
 
@@ -86,11 +84,8 @@ CHANGES = {
 def test_a_folder_of_a_source_counts_though_a_home_has_one_of_its_name(home, source, name):
     source({f"{name}/a.md": "# Heron\n\nLin opened the Heron plant in 2024.\n"})
     time.sleep(0.1)
-    ingest()
-    assert not is_run()
-
+    assert [is_run(), is_run()] == [True, False]
     Path("inbox", name, "a.md").write_text("# Heron\n\nLin closed the Heron plant in 2026.\n")
-
     assert is_run()
 
 
@@ -99,7 +94,6 @@ def test_a_folder_of_a_source_counts_though_a_home_has_one_of_its_name(home, sou
 def test_a_change_leads_to_a_run(known, change):
     assert not is_run()
     CHANGES[change](known)
-
     try:
         found = is_run()
     except (KeyError, ValueError):  # the run ended with what is wrong
@@ -110,5 +104,4 @@ def test_a_change_leads_to_a_run(known, change):
 def test_a_file_that_was_skipped_with_errors_is_tried_again(home, source):
     source({"a.md": "# Heron\n\nLin opened the Heron plant in 2024.\n", "b.md": ""})
     time.sleep(0.1)
-
     assert [is_run(), is_run()] == [True, True]

@@ -94,6 +94,7 @@ def bare_ingest(
     own = {} if chosen.key.schema == default_schema() else {"key_schema": chosen.key.schema.model_dump(mode="json")}
     made = dict[str, dict[str, Any]]()
     resource = PipelineResource(**(run_config(chosen) | own))
+    resource.setup_for_execution(dg.build_init_resource_context())  # reads the settings once, as Dagster lets it
     with launched_here():
         for asset in _in_order():
             name = asset.body.__name__

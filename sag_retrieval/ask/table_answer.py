@@ -184,7 +184,8 @@ def _superlative(reading: Reading, today: str, free: Sequence[RelationColumn]) -
     is_grouped = entity != relation.first and (reading.is_grouped or bool(compared)) and entity.is_repeated
     if not is_grouped:
         entity = next((column for column in texts if column != relation.first), relation.first)
-    counts_rows = is_grouped and relation.first in free and not any(column.kind == "number" for column in free)
+    others = [column for column in free if column != entity]
+    counts_rows = is_grouped and bool(others) and not any(column.kind == "number" for column in others)
     if value is None and not counts_rows:
         return None
     shown = () if entity == relation.first or is_grouped else (entity,)
@@ -291,7 +292,9 @@ def _conditions(plan: TablePlan) -> list[str]:
     found: list[str] = []
     texts: dict[tuple[str, bool], list[str]] = {}
     for each in plan.reading.filters:
-        if _is_text(each):
+        if each.comparison == "empty":
+            found.append(f"{_name(each.column)} IS NULL")
+        elif _is_text(each):
             texts.setdefault((each.column, each.is_negated), []).append(_quoted(str(each.value)))
         elif isinstance(each.value, str):
             found += _days(_name(each.column), each)
@@ -380,7 +383,7 @@ def _lead(plan: TablePlan, counted: Sequence[Mapping[str, Any]], is_chinese: boo
 
 
 def _amount(value: float, unit: str | None) -> str:
-    return key_text(round(value, 2), unit)
+    return key_text(round(value, 2), None if unit == "unit" else unit)  # `件` stands in the header
 
 
 def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
@@ -417,8 +420,8 @@ def _of(plan: TablePlan, is_chinese: bool) -> str:  # noqa: FBT001  of the text
     title = plan.relation.tables[0][0]
     signs = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "in": "="}
     is_named = plan.form == "cell" and len(plan.reading.filters) == 1
-    told = [f"{each.column} {'≠' if each.is_negated else signs[each.comparison]} "
-            f"{_bound_text(each.value)}" for each in plan.reading.filters
+    told = [f"{each.column} {'≠' if each.is_negated else signs.get(each.comparison, '=')} "
+            f"{_bound_text(each.value) or '–'}" for each in plan.reading.filters
             if not (is_named and each.column == plan.relation.first.header)]  # fmt: skip
     if plan.form == "next" and plan.value is not None:
         told.append(f"{plan.value.header} ≥ {plan.today}")

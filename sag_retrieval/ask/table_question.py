@@ -327,7 +327,7 @@ class _Bound(NamedTuple):
     """Whether it is a month without a year."""
 
     def of(self, column: RelationColumn | None, today: str) -> str:
-        """Its date in a column: a bare month of deadlines is the next of that name, if any is as late; else the last."""
+        """Its date in a column: a bare month of deadlines is the next of that name if any is as late, else the last."""
         if not self.is_bare or column is None or column.of_class != "deadline" or self.date >= today[:7]:
             return self.date
         later = f"{int(self.date[:4]) + 1}{self.date[4:]}"

@@ -43,6 +43,8 @@ _WHO: Final = ("organisation", "organization", "company", "person")
 """Types of keys of those who act: a name without a type may be a thing."""
 _SAME: Final = 1 / 3
 """Of the terms of a row, that another text with its deadline shares where both tell of one matter."""
+_FEWEST_LETTERS: Final = 3
+"""Of a cell that says what its row is about: fewer are a number."""
 _LONGEST_ROLE: Final = 40
 """Characters in brackets behind a name that can be what somebody does."""
 _FEWEST_ROWS: Final = 3
@@ -187,9 +189,11 @@ def dates_ahead(
         if kind == "date" and value[:1].isdigit() and is_later(value, reference)
     }
     first: dict[int, str] = {}
+    moved = {row for row, text in enumerate(events.contents) if revising("moved").search(text)}  # to the later day
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
         if key in later:
-            first[row] = min(first.get(row, later[key]), later[key], key=_exactly)
+            known = (first.get(row, later[key]), later[key])
+            first[row] = max(known) if row in moved else min(known, key=_exactly)
     found = {each.row: each for points in listed.values() for each in points if each.due}
     ahead = [each for each in found.values() if is_later(each.due, reference) and not each.is_late(reference)]
     rows = np.array(sorted(first), np.int32)
@@ -511,7 +515,9 @@ def telling(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     if len(cells) < 2:  # noqa: PLR2004  a row has two cells
         return ()
     told = [cell for cell in cells if cell.value and (cell.kind or any(map(str.isalpha, cell.value)))]
-    about = next((cell for cell in told if cell.kind in MAIN), next((cell for cell in told if not cell.kind), None))
+    bare = [cell for cell in told if not cell.kind]
+    named = (cell for cell in bare if sum(map(str.isalpha, cell.value)) >= _FEWEST_LETTERS)
+    about = next((cell for cell in told if cell.kind in MAIN), next(named, bare[0] if bare else None))
     return tuple(sorted(told, key=lambda cell: cell is not about))
 
 

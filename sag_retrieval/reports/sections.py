@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
@@ -349,7 +350,9 @@ def build_amounts(context: ReportContext) -> tuple[AmountLine, ...] | None:
     """The sums of tables, then the largest amounts of statements in each currency; None where there are none."""
     t = context.messages
     revised = {context.row_of(one[f"{end}_event_id"]) for one in context.pile.revised for end in ("later", "earlier")}
-    sums = column_sums(context.events, context.rows)[:_AMOUNTS]
+    taken_back = {read.low for one in context.pile.revised if (read := read_amount(one["earlier_value"] or "", "en"))}
+    sums = column_sums(context.events, context.rows)
+    sums = [each for each in sums if taken_back.isdisjoint(number for number, _ in each.amounts)][:_AMOUNTS]
     revised.update(row for row, _ in context.changes_said)
     lines = []
     for each in (*sums, *stated_amounts(context.events, _AMOUNTS, revised)):

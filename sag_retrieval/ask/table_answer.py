@@ -102,7 +102,8 @@ def chosen_plan(readings: Sequence[Reading], session: Session) -> TablePlan | No
     is_own = [is_cjk("".join(plan.relation.headers)) == session.language.startswith("zh") for plan in plans]
     first = [plan.relation.first in plan.reading.mentioned for plan in plans]
     explained = [plan.reading.explained for plan in plans]
-    ranked = sorted(zip(explained, is_own, first, range(len(plans)), strict=True), reverse=True)
+    whole = [plan.reading.whole for plan in plans]
+    ranked = sorted(zip(explained, is_own, first, whole, range(len(plans)), strict=True), reverse=True)
     if not ranked or (len(ranked) > 1 and ranked[0][:-1] == ranked[1][:-1]):
         return None
     best = plans[ranked[0][-1]]
@@ -151,7 +152,7 @@ def _next(reading: Reading, today: str, free: Sequence[RelationColumn]) -> Table
 
 def _count(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     counted = reading.counted
-    if counted is not None and counted.kind == "number":
+    if counted is not None and counted.kind == "number" and counted != reading.relation.first:
         return TablePlan(reading, "sum", counted, None, (counted,), today, per=_per(reading))
     is_distinct = counted is not None and counted not in (reading.relation.first, reading.per) and counted.is_repeated
     by = counted if is_distinct and counted in free else None
@@ -159,9 +160,9 @@ def _count(reading: Reading, today: str, free: Sequence[RelationColumn]) -> Tabl
 
 
 def _number(reading: Reading, free: Sequence[RelationColumn]) -> RelationColumn | None:
-    """The column of numbers that is meant: named, of amounts, or the only one."""
-    numbers = [column for column in reading.relation.columns if column.kind == "number"]
-    named = [column for column in free if column.kind == "number"]
+    """The column of numbers that is meant: named, of amounts, or the only one; not the one that numbers the rows."""
+    numbers = [c for c in reading.relation.columns if c.kind == "number" and c != reading.relation.first]
+    named = [column for column in free if column in numbers]
     amounts = [column for column in numbers if column.of_class == "amount"]
     if named:
         return named[0] if len(named) == 1 else None
@@ -401,7 +402,9 @@ def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
 
 def _row_text(plan: TablePlan, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
     """A row as the answer shows it: its name, then what was asked of it."""
-    first = _said(row, plan.relation.first)
+    code = row.get(_name(plan.relation.first.header).strip('"'))
+    codes = (cell.text for cell in plan.relation.first.cells if cell.number == code and isinstance(code, float))
+    first = next(codes, "") or _said(row, plan.relation.first)
     if plan.by is not None and plan.form in ("list", "count"):
         return f"{_said(row, plan.by)}{f'（{first}）' if is_chinese else f' ({first})'}"
     shown = [column for column in plan.shown if column.header != plan.relation.first.header]

@@ -63,6 +63,8 @@ class Reading:
     """Values of one column that are compared."""
     per: RelationColumn | None = None
     """The column for each of whose values a number is asked."""
+    whole: int = 0
+    """Columns that it names as they are written."""
 
 
 @dataclass(slots=True)
@@ -167,6 +169,7 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
         asking("dated", "forms").search(marks.text) is not None,
         twice,
         per,
+        sum(fold(column.header).partition("(")[0].strip() in folded for column in columns),
     )
 
 
@@ -414,7 +417,7 @@ def _bound(
             continue
         else:
             column, value = _number_column(relation, named, bound.unit, marks.text[bound.end :]), bound.number
-        if column is None and bound.date and bound.date[:4] in relation.subjects:
+        if column is None and bound.date and bound.is_plain and bound.date[:4] in relation.subjects:
             marks.mark(bound.start, bound.end)
             continue
         if column is None:
@@ -426,7 +429,8 @@ def _bound(
 
 def _date_column(relation: Relation, named: Sequence[RelationColumn]) -> RelationColumn | None:
     dated = [column for column in relation.columns if column.kind == "date"]
-    return _only([column for column in dated if column in named]) or _only(dated)
+    plain = [column for column in dated if fold(column.header) in asked_words("day")]
+    return _only([column for column in dated if column in named]) or _only(dated) or _only(plain)
 
 
 def _number_column(
@@ -436,7 +440,8 @@ def _number_column(
     numbers = [column for column in relation.columns if column.kind == "number"]
     if unit and is_currency(unit):
         numbers = [column for column in numbers if any(cell.unit == unit for cell in column.cells)] or numbers
-        return _only(numbers) or _only([c for c in numbers if c in named or c.of_class == "amount"])
+        mentioned = [c for c in numbers if c in named]
+        return _only(numbers) or _only(mentioned) or _only([c for c in numbers if c.of_class == "amount"])
     next_terms = set(tokens(behind)[:2])
     beside = [column for column in numbers if next_terms & _terms(column.header)]
     return _only(beside) or _only([c for c in numbers if c in named]) or _only(
@@ -608,7 +613,8 @@ def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
     terms = [term for term in terms if term not in pairs]
     known = relation.subjects | relation.folder
     titled = {term for term in terms if any(term == own or alike(term, own) for own in known)}
-    titled |= {term for term in terms if is_cjk(term) and any(term in header for header in relation.headers)}
+    told = "".join((*relation.headers, *titled))
+    titled |= {term for term in terms if is_cjk(term) and set(term) <= set(told)}  # a pair may join two words
     return frozenset(terms) - titled, len(titled)
 
 

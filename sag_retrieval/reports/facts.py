@@ -194,6 +194,10 @@ def dates_ahead(
         if key in later:
             known = (first.get(row, later[key]), later[key])
             first[row] = max(known) if row in moved else min(known, key=_exactly)
+    left: defaultdict[str, set[str]] = defaultdict(set)  # by day, terms of sentences that say that it holds no more
+    for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
+        if row in moved and key in later and later[key] != first[row]:
+            left[later[key]] |= subject_terms(events.contents[row])
     found = {each.row: each for points in listed.values() for each in points if each.due}
     ahead = [each for each in found.values() if is_later(each.due, reference) and not each.is_late(reference)]
     rows = np.array(sorted(first), np.int32)
@@ -202,6 +206,7 @@ def dates_ahead(
         text = events.contents[row]
         point = Point(row, text, due=first[row])
         is_new = row not in found and text not in said and not is_told(point, told)
+        is_new &= row in moved or left[point.due].isdisjoint(subject_terms(text))
         if is_new and each.quotable >= 1 / 2 and len(row_cells(text)) < 2:  # noqa: PLR2004  a row has two cells
             said.add(text)
             ahead.append(point)
@@ -270,7 +275,7 @@ def stated_amounts(events: EventTable, most: int, told: Collection[int] = ()) ->
     Args:
         events: All events.
         most: Statements.
-        told: Rows that stand elsewhere.
+        told: Rows that stand elsewhere, as corrections: no statement whose largest amount they name is listed.
 
     """
     keys = events.keys
@@ -280,9 +285,10 @@ def stated_amounts(events: EventTable, most: int, told: Collection[int] = ()) ->
     ]
     held: defaultdict[int, list[tuple[float, str]]] = defaultdict(list)
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
-        if is_money and is_money[key] and row not in told:
+        if is_money and is_money[key]:
             held[row].append((float(keys.numbers[key] or 0), keys.units[key] or ""))
-    rows = np.array(sorted(held), np.int32)
+    old = {amount for row in told for amount in held.pop(row, ())}
+    rows = np.array(sorted(row for row, own in held.items() if max(own) not in old), np.int32)
     by_unit: defaultdict[str, list[Amounts]] = defaultdict(list)
     for row, each in zip(rows.tolist(), judged(events, rows), strict=True):
         if each.quotable >= 1 / 2 and len(row_cells(events.contents[row])) < 2:  # noqa: PLR2004  a table's row has two cells
@@ -473,8 +479,8 @@ def points_of(
 
     A table's row is listed by its column of such a class (an action has an owner, a deadline or a status), as an action
     where it says who does it by when, else by the heading above it; a line by its label; a sentence by the heading
-    alone, unless a table stands there, or as a decision where it says that something was decided. What is done is not
-    listed, nor what another row with the same deadline tells with its status.
+    alone, unless a table stands there or it is an action of some day, or as a decision where it says so. What is done
+    is not listed, nor what another row with the same deadline tells with its status.
     """
     found: defaultdict[HeaderClass, list[Point]] = defaultdict(list)
     tabled: set[tuple[int, HeaderClass]] = set()
@@ -490,7 +496,8 @@ def points_of(
         if row in listed or is_done(text):
             continue
         if above and (int(events.chunk[row]), above) not in tabled:
-            found[above].append(Point(row, text))
+            language = events.documents.languages[int(events.document[row])]
+            found[above] += [] if above == "action" and any(dates(text, language)) else [Point(row, text)]
         elif (
             asking("decides").search(text)
             and not is_weak(text)

@@ -46,6 +46,7 @@ _AHEAD: Final = 20
 _POINTS: Final = 12
 _UNREAD: Final = 12
 _REVISED, _SAID = 12, 8
+_DAY: Final = len("2000-01-01")
 _UNDATED: Final[tuple[HeaderClass, ...]] = ("decision", "risk")
 """Kinds whose rows stand here with a deadline as well; others stand among the dates."""
 
@@ -87,7 +88,7 @@ def build_header(context: ReportContext) -> Header:
         told, command = _nothing(context)
         return Header(kind, title, tuple(map(Statement, told)), command=command)
     summary = tuple(context.cited(each.text, each.event_ids, kind) for each in context.written.summary)
-    counts, dated = context.counts, context.own_dates
+    counts, dated = context.counts, [each for each in context.own_dates if len(each) == _DAY] or context.own_dates
     figures = (
         (t.documents, f"{counts['documents']:,}"),
         (t.statements, f"{counts['events']:,}"),

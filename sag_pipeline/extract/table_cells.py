@@ -80,12 +80,17 @@ def _tables(text: str, lines: Sequence[Line]) -> Iterator[list[tuple[Line, _Cell
 
 
 def _labelled(rows: Sequence[Line], cells: Sequence[Sequence[str]]) -> list[tuple[Line, _Cells]]:
-    """Rows whose cells repeat the names of their columns, as converters write them; none where few do."""
+    """Rows whose cells repeat the names of their columns, as converters write them; none where few do.
+
+    A column that few rows fill is one where every cell has a name.
+    """
     split = [[cell.partition(": ") for cell in own] for own in cells]
     counts = Counter(name for own in split for name, mark, _ in own if mark)
     names = [name for name, count in counts.items() if 2 * count > len(rows)]
     if sum(counts[name] for name in names) * 2 <= sum(map(len, cells)):
         return []
+    if all(mark for own in split for _, mark, _ in own):
+        names = list(counts)
     place = {name: number for number, name in enumerate(names)}
     return [
         (row, [(place[name], name, cell) for name, mark, cell in own if mark and name in place])

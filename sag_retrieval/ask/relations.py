@@ -1,5 +1,6 @@
 """The tables of documents as relations: those with the same columns are one, whose rows a question may filter."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,12 @@ CellKind = Literal["number", "date", "text"]
 _LEAST_SHARE: Final = 0.6
 """Of the cells of a column, that are numbers or dates: a few may say `open` or `n/a`."""
 _YEARS: Final = (1500, 2100)
+_LONGEST_NAME: Final = 30
+"""Mean characters of cells that name something."""
+_LONGEST_BANNER: Final = 80
+"""Characters of a line right above a table that says what it is."""
+_LEAST_TITLES: Final = 2
+"""Titles of a folder that have a term which tells what the folder is about."""
 _MOST_CELLS: Final = 500_000
 """Cells of a release beyond which its tables are not read for questions: they would take seconds."""
 
@@ -72,6 +79,11 @@ class RelationColumn:
         """Whether several rows have the same value, as those of one supplier."""
         return len(self.values) < len(self.cells)
 
+    @property
+    def holds_names(self) -> bool:
+        """Whether its texts are names, not sentences."""
+        return bool(self.cells) and sum(len(cell.text) for cell in self.cells) <= _LONGEST_NAME * len(self.cells)
+
     @cached_property
     def values(self) -> Mapping[str, str]:
         """Each different text, by its folded form."""
@@ -86,6 +98,8 @@ class Relation:
     titles: tuple[str, ...]
     rows: tuple[RelationRow, ...]
     headers: tuple[str, ...]
+    folder: frozenset[str] = frozenset()
+    """The terms of the folder of all its tables, and those that only titles of its documents have, two at least."""
 
     @cached_property
     def columns(self) -> tuple[RelationColumn, ...]:
@@ -158,13 +172,13 @@ def read_relations(index: Index) -> tuple[Relation, ...]:
         return ()
     cells = cells.filter(pc.cast(pc.binary_length(cells["header"]), pa.bool_()))  # a scalar would import pandas
     tables = _tables(cells)
-    titles = _titles(index, {document for document, _ in tables})
+    titles, about = _titles(index, {document for document, _ in tables}), _folders(index)
     by_headers: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for place, rows in tables.items():
         headers = tuple(dict.fromkeys(header for row in rows for header in row.cells))
         if len({header.casefold() for header in headers}) == len(headers) > 1:
             by_headers.setdefault(tuple(sorted(headers)), []).append(place)
-    made = [_relation(places, tables, titles) for places in by_headers.values()]
+    made = [_relation(places, tables, titles, about) for places in by_headers.values()]
     return tuple(sorted(made, key=lambda each: (-len(each.rows), each.tables)))
 
 
@@ -186,6 +200,7 @@ def _relation(
     places: Iterable[tuple[str, int]],
     tables: Mapping[tuple[str, int], Sequence[RelationRow]],
     titles: Mapping[str, "_Headings"],
+    about: Mapping[str, frozenset[str]],
 ) -> Relation:
     """The tables at some places as one, each that repeats another left out."""
     kept: dict[tuple[tuple[tuple[str, str], ...], ...], tuple[str, int]] = {}
@@ -197,12 +212,27 @@ def _relation(
     above = dict.fromkeys(title for place in chosen for title in titles[place[0]].above(tables[place][0].start))
     order = {name: -n for n, name in enumerate(reversed(list(tables[chosen[0]][0].cells)))}
     headers = dict.fromkeys(sorted((name for row in rows for name in row.cells), key=lambda name: order.get(name, 1)))
-    return Relation(chosen, tuple(above), rows, tuple(headers))
+    folder = frozenset[str].intersection(*(about[str(PurePosixPath(document).parent)] for document, _ in chosen))
+    return Relation(chosen, tuple(above), rows, tuple(headers), folder)
+
+
+def _folders(index: Index) -> dict[str, frozenset[str]]:
+    """What each folder is about."""
+    counts: dict[str, Counter[str]] = {}
+    for row in index.rows["documents"].select(["document_id", "title"]).to_pylist():
+        counts.setdefault(str(PurePosixPath(row["document_id"]).parent), Counter()).update(set(tokens(row["title"])))
+    spread = Counter(term for own in counts.values() for term in own)
+    return {
+        folder: frozenset(tokens(folder)) | {t for t, n in own.items() if n >= _LEAST_TITLES and spread[t] == 1}
+        if len(counts) > 1
+        else frozenset()
+        for folder, own in counts.items()
+    }
 
 
 @dataclass(frozen=True)
 class _Headings:
-    """What stands above the tables of a document: its title, the name of its file, and the headings of its passages."""
+    """What stands above the tables of a document: its title, the name of its file, headings, the line right above."""
 
     names: tuple[str, ...]
     starts: Sequence[int]
@@ -215,8 +245,12 @@ class _Headings:
         if at < 0:
             return self.names
         before = self.texts[at][: start - self.starts[at]]
-        inside = [before[line.start : line.end] for line in logical_lines(before) if line.kind is LineKind.HEADING]
-        return (*self.names, *(inside[-1:] or [self.headings[at] or ""]))
+        lines = logical_lines(before)
+        inside = [before[line.start : line.end] for line in lines if line.kind is LineKind.HEADING]
+        above = before if lines or not at else self.texts[at - 1]
+        banner = (above[line.start : line.end] for line in logical_lines(above)[-1:] if line.kind is LineKind.PROSE)
+        named = (each for each in banner if len(each) <= _LONGEST_BANNER)
+        return (*self.names, *(inside[-1:] or [self.headings[at] or ""]), *named)
 
 
 def _titles(index: Index, documents: set[str]) -> dict[str, _Headings]:

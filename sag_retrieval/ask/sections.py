@@ -1,6 +1,6 @@
 """What documents say below a heading that names what is asked for: the risks of `Risks`, the points of `待定事项`."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,8 +12,9 @@ from sag_retrieval.ask.question import telling_terms
 from sag_retrieval.ask.relations import Relation, RelationRow
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import MOST_CITED, RowSources
-from sag_retrieval.language.asked import asked_words
+from sag_retrieval.language.asked import asked_words, asking
 from sag_retrieval.language.layout import Line, LineKind, logical_lines
+from sag_retrieval.language.spans import is_weak
 from sag_retrieval.language.words import fold, is_cjk, stem, tokens, words
 from sag_retrieval.notebook import snippet
 from sag_retrieval.statements.header_classes import (
@@ -74,7 +75,7 @@ def without_classes(question: str, asked: Collection[HeaderClass]) -> str:
 def answer_from_sections(
     session: Session, chunks: Collection[str] | None = None
 ) -> tuple[Cited, tuple[JoinedPassage, ...]] | None:
-    """The statements below every heading that names what is asked for, of the newest documents first.
+    """The statements below every heading that names what is asked for, and told decisions, the newest documents first.
 
     Those in the language of the question come before others, and rows of tables with such a column behind both. None
     where no heading does, or where the question asks for owners, actions or days as well: rows of tables tell those.
@@ -92,7 +93,9 @@ def answer_from_sections(
         return None
     weights = context.weigh(telling_terms(without_classes(session.question, asked)))
     sources, is_chinese = RowSources(context), session.language.startswith("zh")
-    found = sorted(_below_headings(session, asked), key=lambda each: each.said, reverse=True)
+    found = [*_below_headings(session, asked)]
+    found += _decided(session, found) if "decision" in asked else ()
+    found.sort(key=lambda each: each.said, reverse=True)
     found.sort(key=lambda each: each.language.startswith("zh") != is_chinese)
     in_rows = asked if found else _NOT_DONE if "open" in asked else frozenset[HeaderClass]()
     found = [each for each in (*found, *_rows(context.relations(), in_rows)) if _holds(each, weights)]
@@ -135,6 +138,23 @@ def _below_headings(session: Session, asked: frozenset[HeaderClass]) -> Iterator
         own = (row["document_id"], row["title"], row["language"] or "", said.get(row["document_id"], ""))
         for line in _lines_below(row["text"], asked):
             yield _Statement(*own, line.start, line.end, snippet(row["text"][line.start : line.end]))
+
+
+def _decided(session: Session, below: Sequence[_Statement]) -> Iterator[_Statement]:
+    """The sentences that tell of a decision, but those below such headings, and proposals."""
+    assert session.context is not None
+    rows = session.context.index.rows
+    documents = rows["documents"].select(["document_id", "title", "language"]).to_pylist()
+    named = {row["document_id"]: (row["title"], row["language"] or "") for row in documents}
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for each in below:
+        spans.setdefault(each.document_id, []).append((each.start, each.end))
+    events = rows["events"].select(["document_id", "content", "said", "start", "end"])
+    for document, text, said, start, end in zip(*(column.to_pylist() for column in events.columns), strict=True):
+        if start is None or not asking("decides").search(text) or is_weak(text):
+            continue
+        if not any(first <= start < last for first, last in spans.get(document, ())):
+            yield _Statement(document, *named[document], said or "", start, end, snippet(text))
 
 
 def _lines_below(text: str, asked: frozenset[HeaderClass]) -> Iterator[Line]:

@@ -102,7 +102,8 @@ def chosen_plan(readings: Sequence[Reading], session: Session) -> TablePlan | No
     is_own = [is_cjk("".join(plan.relation.headers)) == session.language.startswith("zh") for plan in plans]
     first = [plan.relation.first in plan.reading.mentioned for plan in plans]
     explained = [plan.reading.explained for plan in plans]
-    ranked = sorted(zip(explained, is_own, first, range(len(plans)), strict=True), reverse=True)
+    whole = [plan.reading.whole for plan in plans]
+    ranked = sorted(zip(explained, is_own, first, whole, range(len(plans)), strict=True), reverse=True)
     if not ranked or (len(ranked) > 1 and ranked[0][:-1] == ranked[1][:-1]):
         return None
     best = plans[ranked[0][-1]]
@@ -151,7 +152,7 @@ def _next(reading: Reading, today: str, free: Sequence[RelationColumn]) -> Table
 
 def _count(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     counted = reading.counted
-    if counted is not None and counted.kind == "number":
+    if counted is not None and counted.kind == "number" and counted != reading.relation.first:
         return TablePlan(reading, "sum", counted, None, (counted,), today, per=_per(reading))
     is_distinct = counted is not None and counted not in (reading.relation.first, reading.per) and counted.is_repeated
     by = counted if is_distinct and counted in free else None
@@ -159,9 +160,9 @@ def _count(reading: Reading, today: str, free: Sequence[RelationColumn]) -> Tabl
 
 
 def _number(reading: Reading, free: Sequence[RelationColumn]) -> RelationColumn | None:
-    """The column of numbers that is meant: named, of amounts, or the only one."""
-    numbers = [column for column in reading.relation.columns if column.kind == "number"]
-    named = [column for column in free if column.kind == "number"]
+    """The column of numbers that is meant: named, of amounts, or the only one; not the one that numbers the rows."""
+    numbers = [c for c in reading.relation.columns if c.kind == "number" and c != reading.relation.first]
+    named = [column for column in free if column in numbers]
     amounts = [column for column in numbers if column.of_class == "amount"]
     if named:
         return named[0] if len(named) == 1 else None
@@ -184,7 +185,8 @@ def _superlative(reading: Reading, today: str, free: Sequence[RelationColumn]) -
     is_grouped = entity != relation.first and (reading.is_grouped or bool(compared)) and entity.is_repeated
     if not is_grouped:
         entity = next((column for column in texts if column != relation.first), relation.first)
-    counts_rows = is_grouped and relation.first in free and not any(column.kind == "number" for column in free)
+    others = [column for column in free if column != entity]
+    counts_rows = is_grouped and bool(others) and not any(column.kind == "number" for column in others)
     if value is None and not counts_rows:
         return None
     shown = () if entity == relation.first or is_grouped else (entity,)
@@ -291,7 +293,9 @@ def _conditions(plan: TablePlan) -> list[str]:
     found: list[str] = []
     texts: dict[tuple[str, bool], list[str]] = {}
     for each in plan.reading.filters:
-        if _is_text(each):
+        if each.comparison == "empty":
+            found.append(f"{_name(each.column)} IS NULL")
+        elif _is_text(each):
             texts.setdefault((each.column, each.is_negated), []).append(_quoted(str(each.value)))
         elif isinstance(each.value, str):
             found += _days(_name(each.column), each)
@@ -380,7 +384,7 @@ def _lead(plan: TablePlan, counted: Sequence[Mapping[str, Any]], is_chinese: boo
 
 
 def _amount(value: float, unit: str | None) -> str:
-    return key_text(round(value, 2), unit)
+    return key_text(round(value, 2), None if unit == "unit" else unit)  # `件` stands in the header
 
 
 def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
@@ -398,7 +402,9 @@ def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
 
 def _row_text(plan: TablePlan, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
     """A row as the answer shows it: its name, then what was asked of it."""
-    first = _said(row, plan.relation.first)
+    code = row.get(_name(plan.relation.first.header).strip('"'))
+    codes = (cell.text for cell in plan.relation.first.cells if cell.number == code and isinstance(code, float))
+    first = next(codes, "") or _said(row, plan.relation.first)
     if plan.by is not None and plan.form in ("list", "count"):
         return f"{_said(row, plan.by)}{f'（{first}）' if is_chinese else f' ({first})'}"
     shown = [column for column in plan.shown if column.header != plan.relation.first.header]
@@ -417,8 +423,8 @@ def _of(plan: TablePlan, is_chinese: bool) -> str:  # noqa: FBT001  of the text
     title = plan.relation.tables[0][0]
     signs = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "in": "="}
     is_named = plan.form == "cell" and len(plan.reading.filters) == 1
-    told = [f"{each.column} {'≠' if each.is_negated else signs[each.comparison]} "
-            f"{_bound_text(each.value)}" for each in plan.reading.filters
+    told = [f"{each.column} {'≠' if each.is_negated else signs.get(each.comparison, '=')} "
+            f"{_bound_text(each.value) or '–'}" for each in plan.reading.filters
             if not (is_named and each.column == plan.relation.first.header)]  # fmt: skip
     if plan.form == "next" and plan.value is not None:
         told.append(f"{plan.value.header} ≥ {plan.today}")

@@ -1,8 +1,9 @@
 """What a question asks of a relation: its form, which rows, which columns; and the words that nothing explains."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby, pairwise
 from typing import Final, Literal, NamedTuple
 
 from sag_retrieval.ask.question import alike, question_terms
@@ -10,25 +11,29 @@ from sag_retrieval.ask.relations import Relation, RelationColumn
 from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.asked import asked_words, asking
 from sag_retrieval.language.dates import DATE, bare_month, dates
-from sag_retrieval.language.units import is_currency, is_known_unit
+from sag_retrieval.language.units import CURRENCIES, is_currency, is_known_unit, unit_name
 from sag_retrieval.language.words import fold, is_cjk, language_of, stem, tokens, words
-from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in
+from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in, is_done
 
 Form = Literal["average", "sum", "most", "least", "next", "count", "list", "cell"]
 FORMS: Final[tuple[Form, ...]] = ("average", "next", "most", "least", "count", "sum", "list")
 """Those that words ask for; of several, the first wins."""
-Comparator = Literal["gt", "gte", "lt", "lte", "in"]
+Comparator = Literal["gt", "gte", "lt", "lte", "in", "empty"]
 _BEFORE: Final[tuple[Comparator, ...]] = ("gte", "lte", "gt", "lt", "in")
 _BEHIND: Final[tuple[Comparator, ...]] = ("gte", "lte", "gt", "lt")
 _LONGEST_NUMBER: Final = 28
 _NEAR: Final = 24
 """Characters before a value in which its comparison stands."""
+_LONGEST_PART: Final = 12
+"""Characters of a part of a value."""
+_ANY_DECEMBER: Final = "2000-12"
+"""Up to which the months of one year are in order."""
 _MOST: Final = 12
 """Relations that a question is read for."""
 
 
 class Filter(NamedTuple):
-    """A condition on a column: a text, a number or a date that its cells have, or are above or below."""
+    """A condition on a column: a text, a number or a date that its cells have, are above or below, or no value."""
 
     column: str
     comparison: Comparator
@@ -58,6 +63,8 @@ class Reading:
     """Values of one column that are compared."""
     per: RelationColumn | None = None
     """The column for each of whose values a number is asked."""
+    whole: int = 0
+    """Columns that it names as they are written."""
 
 
 @dataclass(slots=True)
@@ -134,7 +141,10 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
     mentions = _mentions(marks, relation)
     per = _per(marks, mentions)
     filters += _flags(marks, relation, mentions)
-    bound, is_bound = _bound(marks, relation, bounds, [column for _, column in mentions], today)
+    filters += _states(marks, relation, {each.column for each in filters})
+    is_due = any(word in folded for word in asked_words("deadline", "meant"))
+    named = [column for column in relation.columns if is_due and column.of_class == "deadline"]
+    bound, is_bound = _bound(marks, relation, bounds, named or [column for _, column in mentions], today)
     filters += bound
     form: Form = next((each for each in FORMS if _is_asked(marks, each)), "cell")
     twice = _compared(filters) if is_comparison(question) else ()
@@ -142,6 +152,7 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
     mentions += _meant(marks, relation, [column for _, column in mentions])
     columns = tuple(dict.fromkeys(column for _, column in sorted(mentions, key=lambda each: each[0])))
     counted, is_known = _counted(marks, relation)
+    filters += _parts(marks, relation)
     leftover, explained = _leftover(marks, relation)
     is_negated = asking("negated", "conditions").search(marks.rest()) is not None
     if not is_bound or is_negated or (form == "count" and not is_known):
@@ -158,6 +169,7 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
         asking("dated", "forms").search(marks.text) is not None,
         twice,
         per,
+        sum(fold(column.header).partition("(")[0].strip() in folded for column in columns),
     )
 
 
@@ -179,19 +191,99 @@ def _is_asked(marks: _Marks, form: Form) -> bool:
 def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
     """Values of cells that the question holds, the longest first."""
     known = [
-        (folded, text, column.header)
+        (folded, text, column.header, is_contrary)
         for column in relation.columns
         if column.kind != "date"
         for name, text in column.values.items()
-        for folded in (name, *_otherwise(name))
+        for folded, is_contrary in (
+            *((each, False) for each in (name, *_otherwise(name))),
+            *((each, False) for each in (_currency_names(text) if column is relation.currency else ())),
+            *((each, True) for each in _contraries(name) if each not in column.values),
+        )
         if len(folded) > 1 and not folded.replace(",", "").replace(".", "").isdigit()
     ]
-    for folded, text, header in sorted(known, key=lambda each: (-len(each[0]), each[2])):
+    found: list[tuple[int, int, Filter]] = []
+    for folded, text, header, is_contrary in sorted(known, key=lambda each: (-len(each[0]), each[3], each[2])):
         for start, end in _places(marks, folded):
             if marks.is_free(start, end):
                 is_negated = _is_negated(marks, start)
                 marks.mark(start, end)
-                yield Filter(header, "in", text, is_negated)
+                found.append((start, end, Filter(header, "in", text, is_negated != is_contrary)))
+    yield from (each for _, _, each in found)
+    for (_, end, one), (start, _, other) in pairwise(sorted(found)):
+        if one.column == other.column and marks.text[end:start].strip() in asked_words("through"):
+            marks.mark(end, start)
+            yield from _between(marks, relation, one, other)
+
+
+def _between(marks: _Marks, relation: Relation, one: Filter, other: Filter) -> Iterator[Filter]:
+    """The months between two months of a column."""
+    column = next(each for each in relation.columns if each.header == one.column)
+    months = {text: bare_month(text, marks.language, _ANY_DECEMBER) for text in column.values.values()}
+    first, last = (months[str(each.value)] for each in (one, other))
+    for text, month in months.items():
+        if first and last and month and first < month < last:
+            yield Filter(one.column, "in", text)
+
+
+def _parts(marks: _Marks, relation: Relation) -> Iterator[Filter]:
+    """Values of which the question says a part that nothing else explains: a name of several words, characters."""
+    texts = [column for column in relation.columns if column.kind == "text" and column.holds_names]
+    for start, end, holds in [*_name_runs(marks), *_cjk_runs(marks)]:
+        for column in texts:
+            found = [text for folded, text in column.values.items() if holds(folded)]
+            if found and len(found) < len(column.values) and marks.is_free(start, end):
+                is_negated = _is_negated(marks, start)
+                marks.mark(start, end)
+                yield from (Filter(column.header, "in", text, is_negated) for text in found)
+
+
+def _name_runs(marks: _Marks) -> Iterator[tuple[int, int, Callable[[str], bool]]]:
+    """Neighbouring capitalised words, with what tells whether a value has all of them."""
+    named = [(start, end, token) for start, end, token in marks.tokens
+             if marks.written[start].isupper() and marks.is_free(start, end) and not _only_asks(token)]  # fmt: skip
+    for _, group in groupby(enumerate(named), key=lambda each: marks.tokens.index(each[1]) - each[0]):
+        run = [each for _, each in group]
+        wanted = {token for *_, token in run}
+        yield run[0][0], run[-1][1], lambda folded, wanted=wanted: wanted <= _terms(folded)  # type: ignore[misc]
+
+
+def _cjk_runs(marks: _Marks) -> Iterator[tuple[int, int, Callable[[str], bool]]]:
+    """Two free Chinese characters or more, the longest first, with what tells whether a value holds them."""
+    rest = marks.rest()
+    for length in range(min(_LONGEST_PART, len(rest)), 1, -1):
+        for start in range(len(rest) - length + 1):
+            part = rest[start : start + length]
+            if all(map(is_cjk, part)):
+                yield start, start + length, lambda folded, part=part: part in folded  # type: ignore[misc]
+
+
+def _states(marks: _Marks, relation: Relation, filtered: Collection[str]) -> Iterator[Filter]:
+    """Of a column of states whose values the question does not say: those that are done, or those that are not."""
+    for column in relation.columns:
+        done = [text for text in column.values.values() if is_done(text)]
+        if column.of_class != "status" or column.header in filtered or not done:
+            continue
+        for name in ("undone", "done"):
+            if marked := [each.span() for each in asking(name, "conditions").finditer(marks.text)]:
+                for span in marked:
+                    marks.mark(*span)
+                yield from (Filter(column.header, "in", text, name == "undone") for text in done)
+                break
+
+
+def _contraries(folded: str) -> Iterator[str]:
+    """What questions call rows without a value: `unpaid` for `paid`, `未付` and `没付` for `已付`."""
+    for positive in asked_words("positive"):
+        if folded.startswith(positive):
+            yield from (prefix + folded[len(positive) :] for prefix in asked_words("contrary"))
+    if not is_cjk(folded) and " " not in folded:
+        yield from (prefix + folded for prefix in asked_words("negating"))
+
+
+def _currency_names(text: str) -> list[str]:
+    """Other names of a currency: `EUR` as `euros`, `欧元`."""
+    return [name for name, code in CURRENCIES.items() if code == unit_name(text) and name.isalpha()]
 
 
 def _otherwise(folded: str) -> Iterator[str]:
@@ -203,7 +295,7 @@ def _otherwise(folded: str) -> Iterator[str]:
 
 def _is_negated(marks: _Marks, start: int) -> bool:
     """Whether a word of negation stands right before a place; then it is explained."""
-    for match in asking("negated", "conditions").finditer(marks.text, max(0, start - 8), start):
+    for match in asking("negated", "conditions").finditer(marks.text, max(0, start - _NEAR), start):
         if not marks.text[match.end() : start].strip() and marks.is_free(*match.span()):
             marks.mark(*match.span())
             return True
@@ -238,9 +330,11 @@ class _Bound(NamedTuple):
     """Whether it is a month without a year."""
 
     def of(self, column: RelationColumn | None, today: str) -> str:
-        """Its date in a column: a bare month of deadlines is the next of that name, not the last."""
-        is_past = self.is_bare and column is not None and column.of_class == "deadline" and self.date < today[:7]
-        return f"{int(self.date[:4]) + 1}{self.date[4:]}" if is_past else self.date
+        """Its date in a column: a bare month of deadlines is the next of that name if any is as late, else the last."""
+        if not self.is_bare or column is None or column.of_class != "deadline" or self.date >= today[:7]:
+            return self.date
+        later = f"{int(self.date[:4]) + 1}{self.date[4:]}"
+        return later if any(cell.date and cell.date[:7] >= later for cell in column.cells) else self.date
 
 
 def _months(marks: _Marks, today: str) -> Iterator[tuple[int, int, str]]:
@@ -323,7 +417,7 @@ def _bound(
             continue
         else:
             column, value = _number_column(relation, named, bound.unit, marks.text[bound.end :]), bound.number
-        if column is None and bound.date and bound.date[:4] in relation.subjects:
+        if column is None and bound.date and bound.is_plain and bound.date[:4] in relation.subjects:
             marks.mark(bound.start, bound.end)
             continue
         if column is None:
@@ -335,7 +429,8 @@ def _bound(
 
 def _date_column(relation: Relation, named: Sequence[RelationColumn]) -> RelationColumn | None:
     dated = [column for column in relation.columns if column.kind == "date"]
-    return _only([column for column in dated if column in named]) or _only(dated)
+    plain = [column for column in dated if fold(column.header) in asked_words("day")]
+    return _only([column for column in dated if column in named]) or _only(dated) or _only(plain)
 
 
 def _number_column(
@@ -345,7 +440,8 @@ def _number_column(
     numbers = [column for column in relation.columns if column.kind == "number"]
     if unit and is_currency(unit):
         numbers = [column for column in numbers if any(cell.unit == unit for cell in column.cells)] or numbers
-        return _only(numbers) or _only([c for c in numbers if c in named or c.of_class == "amount"])
+        mentioned = [c for c in numbers if c in named]
+        return _only(numbers) or _only(mentioned) or _only([c for c in numbers if c.of_class == "amount"])
     next_terms = set(tokens(behind)[:2])
     beside = [column for column in numbers if next_terms & _terms(column.header)]
     return _only(beside) or _only([c for c in numbers if c in named]) or _only(
@@ -435,10 +531,14 @@ def _only_asks(token: str) -> bool:
 
 
 def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, RelationColumn]]) -> Iterator[Filter]:
-    """Of columns of yes and no that the question names: which of both it means; `unpaid` is no in `Paid`."""
+    """Of columns of yes and no that the question names: which of both it means; `unpaid` is no in `Paid`.
+
+    Of a column of days that some rows leave empty it may mean these: `unpaid` of `Paid on`.
+    """
     yes, no = ({fold(word) for word in asked_words(name)} for name in ("yes", "no"))
     for column in relation.columns:
-        if not (set(column.values) <= yes | no and len(column.values) > 1):
+        is_gap = column.kind == "date" and len(column.cells) < len(relation.rows)
+        if not is_gap and not (set(column.values) <= yes | no and len(column.values) > 1):
             continue
         contrary = {prefix + term for prefix in asked_words("negating") for term in _terms(column.header)}
         turned = [(start, end) for start, end, token in marks.tokens if token in contrary]
@@ -446,7 +546,9 @@ def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, Rela
         is_negated = bool(turned) or any(_is_negated(marks, start) for start in named)
         for start, end in turned:
             marks.mark(start, end)
-        for folded, text in column.values.items() if turned or named else ():
+        if is_gap and is_negated:
+            yield Filter(column.header, "empty", "")
+        for folded, text in column.values.items() if (turned or named) and not is_gap else ():
             if folded in (no if is_negated else yes):
                 yield Filter(column.header, "in", text)
 
@@ -498,6 +600,10 @@ def _names(noun: str, column: RelationColumn) -> bool:
 
 def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
     """The terms that nothing explains, and how many titles explain."""
+    for found in asking("all_of", "forms").finditer(marks.text):
+        written = read_amount(found[found.lastindex or 0], marks.language)
+        if written and written.low == len(relation.rows) - len(relation.totals):
+            marks.mark(*found.span())
     rest = marks.rest()
     for word in sorted(asked_words("light"), key=len, reverse=True):
         rest = rest.replace(word, " ") if is_cjk(word) else rest
@@ -505,7 +611,10 @@ def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
     terms = [term for term in question_terms(rest) if term not in light]
     pairs = {each for term in terms if len(term) > 1 and is_cjk(term) for each in term}
     terms = [term for term in terms if term not in pairs]
-    titled = {term for term in terms if any(term == own or alike(term, own) for own in relation.subjects)}
+    known = relation.subjects | relation.folder
+    titled = {term for term in terms if any(term == own or alike(term, own) for own in known)}
+    told = "".join((*relation.headers, *titled))
+    titled |= {term for term in terms if is_cjk(term) and set(term) <= set(told)}  # a pair may join two words
     return frozenset(terms) - titled, len(titled)
 
 

@@ -11,11 +11,22 @@ from sag_retrieval.clusters.events import EventTable, Flags
 from sag_retrieval.clusters.groups import Communities
 from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.reports.citations import Reference, Statement
-from sag_retrieval.reports.facts import Pile
+from sag_retrieval.reports.facts import (
+    Pile,
+    Point,
+    TableRow,
+    Told,
+    changes_said,
+    dates_ahead,
+    labelled_rows,
+    points_of,
+    told_by_rows,
+)
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, proper_communities, rank_topics
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages
+from sag_retrieval.statements.header_classes import HeaderClass
 from sag_retrieval.statements.scorer import QuotableEvents
 from sag_retrieval.topics.naming import distinctive_keys, is_shown_name
 
@@ -23,6 +34,7 @@ _DATED: Final = 0.5
 """Share of documents with a date from which on the newest of them tells how old the pile is."""
 _LETTERS: Final = 3
 """Letters that say as much as a Chinese character: a translation into English has about three times as many."""
+_BESIDE: Final = 0.2
 _CHANGES_LANGUAGE: Final = 0.6
 """Share of the text in the other language from which on a series changes its own: a document more does not."""
 
@@ -37,6 +49,8 @@ class ReportContext:
     options: ReportOptions
     language: str
     """Of the page: `zh` or `en`."""
+    beside: str
+    """The other one, where a fifth of the text is in it: headings stand in both."""
     topics: tuple[RankedTopic, ...]
     """Those on the page; number 1 is the largest."""
     is_name: Flags
@@ -51,7 +65,7 @@ class ReportContext:
     @cached_property
     def messages(self) -> Messages:
         """The messages in the language of the page."""
-        return Messages(self.language)
+        return Messages(self.language, self.beside)
 
     @property
     def is_overview(self) -> bool:
@@ -104,9 +118,8 @@ class ReportContext:
         Else, where less than half of the documents have a date, the release.
         """
         t, options = self.messages, self.options
-        shown = {self.events.documents.document_ids[row] for row in set(self.events.document.tolist())}
-        dated = [date for name, date in self.pile.dates.items() if name in shown]
-        newest = max(dated, default="") if len(dated) >= _DATED * len(shown) else ""
+        count = len(set(self.events.document.tolist()))
+        newest = max(self.own_dates, default="") if len(self.own_dates) >= _DATED * count else ""
         for name, date in (
             ("ahead_period", options.period.partition("..")[2]),
             ("ahead_document", newest),
@@ -115,6 +128,42 @@ class ReportContext:
             if date:
                 return date, t[name].format(date=date)
         return "", ""
+
+    @cached_property
+    def own_dates(self) -> list[str]:
+        """The dates of the documents that have one of their own."""
+        shown = {self.events.documents.document_ids[row] for row in set(self.events.document.tolist())}
+        return [date for name, date in self.pile.dates.items() if name in shown]
+
+    @cached_property
+    def rows(self) -> list[TableRow]:
+        """The rows of tables and labelled lines."""
+        return labelled_rows(self.events, np.arange(len(self.events), dtype=np.int32), self.pile.dates)
+
+    @cached_property
+    def _told(self) -> Told:
+        return told_by_rows(self.rows)
+
+    @cached_property
+    def points(self) -> Mapping[HeaderClass, list[Point]]:
+        """What documents list as decisions, risks, open points, actions and deadlines."""
+        return points_of(self.events, self.pile.headed, self.rows, self._told)
+
+    @property
+    def due(self) -> list[Point]:
+        """What they list with a deadline, the first due first."""
+        found = {each.row: each for points in self.points.values() for each in points if each.due}
+        return sorted(found.values(), key=lambda each: (each.due, each.row))
+
+    @cached_property
+    def ahead(self) -> list[Point]:
+        """What has a date after the reference."""
+        return dates_ahead(self.events, self.reference[0], self.points, self._told) if self.reference[0] else []
+
+    @cached_property
+    def changes_said(self) -> list[tuple[int, str]]:
+        """What sentences say themselves that they change."""
+        return changes_said(self.events, self.pile, self.reference[0])
 
     def row_of(self, event_id: str) -> int:
         """The row of an event; -1 where it is not in the range."""
@@ -147,7 +196,8 @@ def make_context(
         known = events.is_boilerplate
         events = replace(events, is_boilerplate=known | is_old if len(known) else is_old)
     comparison = compare_with(events, previous)
-    language = page_language(events, options)
+    language, said = page_language(events, options), _letters(events)
+    beside = "en" if language == "zh" else "zh"
     proper = proper_communities(events, communities)
     is_written = written is not None and bool(written.themes)
     across = [each for each in proper if is_written or len(np.unique(events.document[each.members])) > 1]
@@ -158,6 +208,7 @@ def make_context(
         communities=communities,
         options=options,
         language=language,
+        beside=beside if said[beside] > _BESIDE * sum(said.values()) else "",
         topics=rank_topics(events, shown, distinctive, comparison, language),
         is_name=np.array([is_shown_name(events.keys, key) for key in range(len(events.keys.values))], np.bool_),
         comparison=comparison,
@@ -174,6 +225,15 @@ def make_context(
     )
 
 
+def _letters(events: EventTable) -> dict[str, int]:
+    """How much is said in Chinese, and in English or another language."""
+    said = {"zh": 0, "en": 0}
+    for row, content in zip(events.document.tolist(), events.contents, strict=True):
+        is_chinese = events.documents.languages[row] == "zh"
+        said["zh" if is_chinese else "en"] += len(content) * (_LETTERS if is_chinese else 1)
+    return said
+
+
 def page_language(events: EventTable, options: ReportOptions, kept: str = "") -> Literal["zh", "en"]:
     """The language asked for; else that of most of the text, Chinese or English, a Chinese character as three letters.
 
@@ -185,10 +245,7 @@ def page_language(events: EventTable, options: ReportOptions, kept: str = "") ->
     """
     if options.language != "auto":
         return options.language
-    said = {"zh": 0, "en": 0}
-    for row, content in zip(events.document.tolist(), events.contents, strict=True):
-        is_chinese = events.documents.languages[row] == "zh"
-        said["zh" if is_chinese else "en"] += len(content) * (_LETTERS if is_chinese else 1)
+    said = _letters(events)
     most: Literal["zh", "en"] = "zh" if said["zh"] > said["en"] else "en"
     is_kept = kept and said[most] < _CHANGES_LANGUAGE * sum(said.values())
     return ("zh" if kept == "zh" else "en") if is_kept else most

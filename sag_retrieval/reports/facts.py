@@ -1,7 +1,7 @@
 """What a pile of documents holds, counted or quoted: documents by folder, dates ahead, amounts, names together."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -14,13 +14,12 @@ import pyarrow.parquet as pq
 from sag_retrieval.clusters.events import EventTable, Flags, Rows
 from sag_retrieval.clusters.storage import DAMAGE
 from sag_retrieval.language.amounts import read_amount
-from sag_retrieval.language.asked import asked_words
-from sag_retrieval.language.dates import DATE, dates
-from sag_retrieval.language.spans import revising
+from sag_retrieval.language.asked import asked_words, asking
+from sag_retrieval.language.dates import DATE, dates, with_year
+from sag_retrieval.language.spans import is_weak, revising, subject_terms
 from sag_retrieval.language.units import is_currency, unit_name
 from sag_retrieval.language.words import fold
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.wording import Messages
 from sag_retrieval.search.revised import has_revisions
 from sag_retrieval.statements.header_classes import (
@@ -28,6 +27,7 @@ from sag_retrieval.statements.header_classes import (
     Cell,
     HeaderClass,
     headed_parts,
+    header_words,
     is_done,
     is_of_one,
     row_cells,
@@ -41,14 +41,16 @@ _LIST: Final = 5
 """Documents of a folder without a file name each, from which on they are entries of a list."""
 _WHO: Final = ("organisation", "organization", "company", "person")
 """Types of keys of those who act: a name without a type may be a thing."""
-_NAMED: Final = (*_WHO, "product", "place", "entity")
-"""Types of keys that stand together with them."""
+_SAME: Final = 1 / 3
+"""Of the terms of a row, that another text with its deadline shares where both tell of one matter."""
+_FEWEST_LETTERS: Final = 3
+"""Of a cell that says what its row is about: fewer are a number."""
+_LONGEST_ROLE: Final = 40
+"""Characters in brackets behind a name that can be what somebody does."""
 _FEWEST_ROWS: Final = 3
 """Of a table, for its sums."""
 _TOGETHER, _FEWEST_TOGETHER = 3, 2
 """Names shown beside a name, and statements that have both: one may be chance."""
-_PER_NAME: Final = 200
-"""Statements that begin with a name among which the central one is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,12 +173,14 @@ def _rows_by_document(events: EventTable) -> list[Rows]:
     return [order[start:end] for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
 
-def dates_ahead(events: EventTable, reference: str) -> list[tuple[str, int]]:
-    """The dates after a day, month or year that statements name, with the row of each, the nearest first.
+def dates_ahead(
+    events: EventTable, reference: str, listed: Mapping[HeaderClass, Sequence["Point"]], told: "Told"
+) -> list["Point"]:
+    """What is due after a day, month or year, the nearest first: rows listed with a deadline, and sentences.
 
-    A date is after the reference if it is later as far as both are exact. Of a table's row, or a labelled line, it is
-    that of its deadline, and none where the row is done. Other statements that cannot be quoted are left out, and of
-    equal ones all but the first.
+    A date is after the reference if it is later as far as both are exact. Sentences that cannot be quoted are left out,
+    and those that tell of a row with that deadline again: the row knows whether it is done.
+
     """
     keys = events.keys
     later = {
@@ -185,17 +189,28 @@ def dates_ahead(events: EventTable, reference: str) -> list[tuple[str, int]]:
         if kind == "date" and value[:1].isdigit() and is_later(value, reference)
     }
     first: dict[int, str] = {}
+    moved = {row for row, text in enumerate(events.contents) if revising("moved").search(text)}  # to the later day
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
         if key in later:
-            first[row] = min(first.get(row, later[key]), later[key], key=_exactly)
+            known = (first.get(row, later[key]), later[key])
+            first[row] = max(known) if row in moved else min(known, key=_exactly)
+    left: defaultdict[str, set[str]] = defaultdict(set)  # by day, terms of sentences that say that it holds no more
+    for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
+        if row in moved and key in later and later[key] != first[row]:
+            left[later[key]] |= subject_terms(events.contents[row])
+    found = {each.row: each for points in listed.values() for each in points if each.due}
+    ahead = [each for each in found.values() if is_later(each.due, reference) and not each.is_late(reference)]
     rows = np.array(sorted(first), np.int32)
-    of_tables = {each.row: each for each in labelled_rows(events, rows) if len(each.cells) > 1 or each.due}
-    said: dict[str, tuple[str, int]] = {}
+    said = {each.text for each in ahead}
     for row, each in zip(rows.tolist(), judged(events, rows), strict=True):
-        date = of_tables[row].due if row in of_tables else first[row] if each.quotable >= 1 / 2 else ""
-        if date and is_later(date, reference):
-            said.setdefault(events.contents[row], (date, row))
-    return sorted(said.values())
+        text = events.contents[row]
+        point = Point(row, text, due=first[row])
+        is_new = row not in found and text not in said and not is_told(point, told)
+        is_new &= row in moved or left[point.due].isdisjoint(subject_terms(text))
+        if is_new and each.quotable >= 1 / 2 and len(row_cells(text)) < 2:  # noqa: PLR2004  a row has two cells
+            said.add(text)
+            ahead.append(point)
+    return sorted(ahead, key=lambda each: (each.due, each.row))
 
 
 def is_later(date: str, reference: str) -> bool:
@@ -220,26 +235,25 @@ class Amounts:
     """Rows of the table."""
 
 
-def column_sums(events: EventTable) -> list[Amounts]:
+def column_sums(events: EventTable, rows: Sequence["TableRow"]) -> list[Amounts]:
     """The sums of the columns that hold amounts in a currency in three rows or more of one document.
 
     Prices of one piece are not summed, nor are rows of totals.
     """
     found: defaultdict[tuple[int, str], list[tuple[float, str, int]]] = defaultdict(list)
-    for each in labelled_rows(events, np.arange(len(events), dtype=np.int32)):
+    for each in rows:
         if len(each.cells) > 1 and fold(each.cells[0].value) not in asked_words("totals"):
             for cell in each.cells:
-                is_summed = cell.kind == "amount" and not is_of_one(cell.column)
-                if is_summed and (amount := _money(events, each, cell)):
+                if not is_of_one(cell.column) and (amount := _money(events, each, cell)):
                     found[int(events.document[each.row]), cell.column].append((*amount, each.row))
     sums = []
-    for (_, column), rows in found.items():
+    for (_, column), summed in found.items():
         total: defaultdict[str, float] = defaultdict(float)
-        for number, unit, _ in rows:
+        for number, unit, _ in summed:
             total[unit] += number
-        if len(rows) >= _FEWEST_ROWS:
+        if len(summed) >= _FEWEST_ROWS:
             amounts = tuple((round(number, 2), unit) for unit, number in sorted(total.items()))
-            sums.append(Amounts(amounts=amounts, row=rows[0][2], column=column, count=len(rows)))
+            sums.append(Amounts(amounts=amounts, row=summed[0][2], column=column, count=len(summed)))
     return sums
 
 
@@ -248,14 +262,22 @@ def _money(events: EventTable, table_row: "TableRow", cell: Cell) -> tuple[float
     amount = read_amount(cell.value, events.documents.languages[int(events.document[table_row.row])])
     if amount is None or amount.low != amount.high:
         return None
-    inside = cell.column.replace("（", "(").rstrip(")）").rpartition("(")[2]
-    names = (amount.unit or "", inside, *(each.value for each in table_row.cells))
+    in_header = cell.column.replace("（", " ").replace("(", " ").rstrip(")）").split()
+    beside = (each.value for each in table_row.cells if cell.kind == "amount")
+    names = (amount.unit or "", *reversed(in_header), *beside)
     unit = next((name for name in map(unit_name, names) if is_currency(name)), "")
     return (amount.low, unit) if unit else None
 
 
-def stated_amounts(events: EventTable, most: int) -> list[Amounts]:
-    """The statements with the largest amounts of money in each currency, the commonest currency first."""
+def stated_amounts(events: EventTable, most: int, told: Collection[int] = ()) -> list[Amounts]:
+    """The statements with the largest amounts of money in each currency, the commonest currency first.
+
+    Args:
+        events: All events.
+        most: Statements.
+        told: Rows that stand elsewhere, as corrections: no statement whose largest amount they name is listed.
+
+    """
     keys = events.keys
     is_money = [
         bool(keys.numbers) and number is not None and is_currency(keys.units[key])
@@ -265,7 +287,8 @@ def stated_amounts(events: EventTable, most: int) -> list[Amounts]:
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
         if is_money and is_money[key]:
             held[row].append((float(keys.numbers[key] or 0), keys.units[key] or ""))
-    rows = np.array(sorted(held), np.int32)
+    old = {amount for row in told for amount in held.pop(row, ())}
+    rows = np.array(sorted(row for row, own in held.items() if max(own) not in old), np.int32)
     by_unit: defaultdict[str, list[Amounts]] = defaultdict(list)
     for row, each in zip(rows.tolist(), judged(events, rows), strict=True):
         if each.quotable >= 1 / 2 and len(row_cells(events.contents[row])) < 2:  # noqa: PLR2004  a table's row has two cells
@@ -279,6 +302,10 @@ def stated_amounts(events: EventTable, most: int) -> list[Amounts]:
     ][:most]
 
 
+_MYRIADS: Final = ("", "CNY", "HKD", "TWD", "JPY", "KRW")
+"""Units whose amounts Chinese readers scale by 万 and 亿; those of other countries stand as they are."""
+
+
 def readable_amount(number: float, unit: str, messages: Messages) -> str:
     """An amount with a word for its scale.
 
@@ -288,25 +315,21 @@ def readable_amount(number: float, unit: str, messages: Messages) -> str:
 
     """
     for scale, word in (each.split(" ", 1) for each in messages.scales.split(", ")):
-        if abs(number) >= float(scale):
+        if abs(number) >= float(scale) and (unit in _MYRIADS or messages.lang == "en"):
             return f"{number / float(scale):,.6g} {word} {unit}".rstrip()
     return f"{number:,.10g} {unit}".rstrip()
 
 
-def _begins(events: EventTable, text: str, key: int) -> bool:
-    """Whether a text begins with a name, which is not that of its speaker."""
-    return any(text.startswith(name) and text[len(name) :][:1] not in (":", "：") for name in events.keys.names_of(key))
-
-
 @dataclass(frozen=True, slots=True)
 class NameInDocuments:
-    """A name: row of its key, its documents, the names in most statements with it, and a row that begins with it."""
+    """A name: row of its key, its documents, those in most statements with it, and what they say in brackets it is."""
 
     key: int
     documents: int
     together: tuple[tuple[str, int], ...]
+    role: str
     row: int
-    """-1 where no statement that can be quoted begins with it."""
+    """Of the event that says the role; -1 where none does."""
 
 
 def names_together(events: EventTable, is_name: Flags, most: int) -> list[NameInDocuments]:
@@ -317,15 +340,17 @@ def names_together(events: EventTable, is_name: Flags, most: int) -> list[NameIn
     incidence = events.incidence().tocsc()
     uses = np.asarray(incidence.sum(axis=0)).ravel()
     able = [key for key in np.lexsort((np.arange(len(uses)), -uses)).tolist() if is_name[key] and uses[key]]
-    keys_of: defaultdict[str, list[int]] = defaultdict(list)
+    types: dict[str, int] = {}
+    keys_of: defaultdict[int, list[int]] = defaultdict(list)
     for key in able:
-        if events.keys.types[key] in _NAMED:
-            keys_of[fold(events.keys.values[key])].append(key)
-    rows_of = {keys[0]: np.unique(incidence[:, keys].indices).astype(np.int32) for keys in keys_of.values()}
+        keys_of[types.setdefault(fold(events.keys.values[key]), key)].append(key)
+    rows_of = {
+        key: np.unique(incidence[:, keys].indices).astype(np.int32)
+        for key, keys in keys_of.items()
+        if events.keys.types[key] in _WHO
+    }
     documents = {key: len(np.unique(events.document[rows])) for key, rows in rows_of.items()}
-    acting = sorted(
-        (key for key in rows_of if events.keys.types[key] in _WHO), key=lambda key: (-documents[key], -uses[key], key)
-    )
+    acting = sorted(rows_of, key=lambda key: (-documents[key], -uses[key], key))
     least = min(2, documents[acting[0]]) if acting else 0
     found = []
     for key in (each for each in acting[:most] if documents[each] >= least):
@@ -333,16 +358,22 @@ def names_together(events: EventTable, is_name: Flags, most: int) -> list[NameIn
         together = sorted(
             (pair for pair in shared if pair[0] >= _FEWEST_TOGETHER), key=lambda pair: (-pair[0], pair[1])
         )
-        begun = [row for row in rows_of[key].tolist() if _begins(events, events.contents[row], key)][:_PER_NAME]
-        found.append(
-            NameInDocuments(
-                key,
-                documents[key],
-                tuple((events.keys.values[other], count) for count, other in together[:_TOGETHER]),
-                central_row(events, np.array(begun, np.int32)) if begun else -1,
-            )
-        )
+        role, row = _role(events, key, rows_of[key])
+        names = tuple((events.keys.values[other], count) for count, other in together[:_TOGETHER])
+        found.append(NameInDocuments(key, documents[key], names, role, row))
     return found
+
+
+def _role(events: EventTable, key: int, rows: Rows) -> tuple[str, int]:
+    """What stands in brackets behind a name, the longest, and where: `Ann Lee (plant manager)`."""
+    found = []
+    for row in rows.tolist():
+        for name in events.keys.names_of(key):
+            behind = events.contents[row].partition(name)[2].lstrip()
+            inside = behind[1:].replace("）", ")").partition(")")[0].strip() if behind[:1] in ("(", "（") else ""
+            if 1 < len(inside) <= _LONGEST_ROLE and not any(map(str.isdigit, inside)) and "@" not in inside:
+                found.append((-len(inside), row, inside))
+    return (min(found)[2], min(found)[1]) if found else ("", -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,49 +386,135 @@ class TableRow:
     is_done: bool = False
 
 
-def labelled_rows(events: EventTable, rows: Rows) -> list[TableRow]:
-    """The events, among those of some rows, that are rows of a table or labelled lines, in their order."""
+def labelled_rows(events: EventTable, rows: Rows, said: Mapping[str, str] | None = None) -> list[TableRow]:
+    """The events, among those of some rows, that are rows of a table or labelled lines, in their order.
+
+    Args:
+        events: All events.
+        rows: Some of them.
+        said: The date of documents, by id: a deadline without a year is the one nearest to it.
+
+    """
     found = []
     for row in rows.tolist():
         cells = row_cells(events.contents[row])
         if len(cells) > 1 or (cells and fits(cells[0].column)):  # else a sentence with a colon
             done = any(cell.kind == "status" and is_done(cell.value) for cell in cells)
-            language = events.documents.languages[int(events.document[row])]
-            due = [cell.value for cell in cells if cell.kind == "deadline" and not done]
-            said = (each for value in due for each in dates(value, language) if each.key_type == DATE)
-            found.append(TableRow(row, cells, max((str(each.value) for each in said), key=len, default=""), done))
+            document = int(events.document[row])
+            near = (said or {}).get(events.documents.document_ids[document]) or events.dates[row] or ""
+            due = [
+                str(mention.value)
+                for cell in cells
+                if cell.kind == "deadline"
+                for each in dates(cell.value, events.documents.languages[document])
+                for mention in (with_year(each, near) if near else (each,))
+                if mention.key_type == DATE
+            ]
+            found.append(TableRow(row, cells, max(due, key=len, default=""), done))
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A decision, risk, open point, action or deadline: the event's row, and of a table the cells that say of it."""
+    """A decision, risk, open point, action or deadline: the event's row and text, and of a table its telling cells."""
 
     row: int
+    text: str = ""
+    """Of a table the cell that the row is about."""
     cells: tuple[Cell, ...] = ()
     due: str = ""
+    """ISO; empty where it has no deadline."""
+
+    @property
+    def has_status(self) -> bool:
+        """Whether it says how far it is."""
+        return any(cell.kind == "status" for cell in self.cells)
+
+    def is_late(self, reference: str) -> bool:
+        """Whether its deadline is before a day, or its status says that it is overdue."""
+        said = any(cell.kind == "status" and fold(cell.value) in header_words("late") for cell in self.cells)
+        return bool(self.due) and (said or is_later(reference, self.due))
+
+    @property
+    def weight(self) -> float:
+        """The mean of its levels, 0 to 1: `high` is 1, `low` 0, a word between them or no level one half."""
+        levels = [fold(cell.value) for cell in self.cells if cell.kind == "level"]
+        known = [
+            1.0 if each in header_words("high") else 0.0 if each in header_words("low") else 0.5 for each in levels
+        ]
+        return sum(known) / len(known) if known else 0.5
+
+    @property
+    def score(self) -> float:
+        """The last level that is a number."""
+        told = (read_amount(cell.value, "en") for cell in reversed(self.cells) if cell.kind == "level")
+        return next((each.low for each in told if each), 0.0)
 
 
-def points_of(events: EventTable, headed: Mapping[str, HeaderClass]) -> dict[HeaderClass, list[Point]]:
+Told = Mapping[str, Sequence[frozenset[str]]]
+"""By deadline the terms of each row that has a status."""
+
+
+def told_by_rows(rows: Sequence[TableRow]) -> Told:
+    """What rows with a deadline and a status are about, done or not."""
+    found: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    for each in rows:
+        if each.due and (cells := telling(each.cells)) and any(cell.kind == "status" for cell in cells):
+            found[each.due].append(subject_terms(cells[0].value))
+    return found
+
+
+def is_told(point: Point, told: Told) -> bool:
+    """Whether a row with a status has the deadline of a point without one, and tells of the same matter."""
+    terms = subject_terms(point.text)
+    return not point.has_status and any(
+        len(each & terms) >= _SAME * len(each) for each in told.get(point.due, ()) if each
+    )
+
+
+def points_of(
+    events: EventTable, headed: Mapping[str, HeaderClass], rows: Sequence[TableRow], told: Told
+) -> dict[HeaderClass, list[Point]]:
     """What documents list as decisions, risks, open points, actions and deadlines, in the order of the release.
 
-    A table's row is listed by its column of such a class, as an action where it says who does it by when, else by the
-    heading above it; a line by its label; a sentence by the heading alone. What is done is not listed.
+    A table's row is listed by its column of such a class (an action has an owner, a deadline or a status), as an action
+    where it says who does it by when, else by the heading above it; a line by its label; a sentence by the heading
+    alone, unless a table stands there or it is an action of some day, or as a decision where it says so. What is done
+    is not listed, nor what another row with the same deadline tells with its status.
     """
     found: defaultdict[HeaderClass, list[Point]] = defaultdict(list)
-    for each in labelled_rows(events, np.arange(len(events), dtype=np.int32)):
-        kinds: list[HeaderClass] = [cell.kind for cell in each.cells if cell.value and cell.kind]
-        above = headed.get(events.event_ids[each.row])
-        by_whom: HeaderClass | None = "action" if {"owner", "deadline"} <= {*kinds} else None
-        kind = next((kind for kind in kinds if kind in MAIN), by_whom or above)
-        if kind and (kind == "decision" or not each.is_done):
-            found[kind].append(Point(each.row, telling(each.cells), each.due))
-    listed = {each.row for points in found.values() for each in points}
-    for row, event_id in enumerate(events.event_ids):
-        text = events.contents[row]
-        if event_id in headed and row not in listed and not (row_cells(text)[1:] or is_done(text)):
-            found[headed[event_id]].append(Point(row))
-    return {kind: sorted(found[kind], key=lambda each: each.row) for kind in (*MAIN, "deadline") if kind in found}
+    tabled: set[tuple[int, HeaderClass]] = set()
+    for each in rows:
+        cells, above = telling(each.cells), headed.get(events.event_ids[each.row])
+        if kind := _kind_of_row(each, above):
+            found[kind].append(Point(each.row, cells[0].value if cells else events.contents[each.row], cells, each.due))
+        if above and cells:
+            tabled.add((int(events.chunk[each.row]), above))
+    listed = {each.row for each in rows if each.cells[1:]}.union(each.row for own in found.values() for each in own)
+    for row, text in enumerate(events.contents):
+        above = headed.get(events.event_ids[row])
+        if row in listed or is_done(text):
+            continue
+        if above and (int(events.chunk[row]), above) not in tabled:
+            language = events.documents.languages[int(events.document[row])]
+            found[above] += [] if above == "action" and any(dates(text, language)) else [Point(row, text)]
+        elif (
+            asking("decides").search(text)
+            and not is_weak(text)
+            and judged(events, np.array([row]))[0].quotable >= 1 / 2
+        ):
+            found["decision"].append(Point(row, text))
+    kept = {kind: [each for each in points if not is_told(each, told)] for kind, points in found.items()}
+    return {kind: sorted(kept[kind], key=lambda each: each.row) for kind in (*MAIN, "deadline") if kept.get(kind)}
+
+
+def _kind_of_row(row: TableRow, above: HeaderClass | None) -> HeaderClass | None:
+    """What a row is listed as; None for none."""
+    kinds: list[HeaderClass] = [cell.kind for cell in row.cells if cell.value and cell.kind]
+    by_whom: HeaderClass | None = "action" if {"owner", "deadline"} <= {*kinds} else None
+    kind = next((kind for kind in kinds if kind in MAIN), by_whom or above)
+    is_bare = kind == "action" and len(row.cells) > 1 and not {"owner", "deadline", "status"} & {*kinds}
+    return None if is_bare or (row.is_done and kind != "decision") else kind
 
 
 def telling(cells: Sequence[Cell]) -> tuple[Cell, ...]:
@@ -405,12 +522,14 @@ def telling(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     if len(cells) < 2:  # noqa: PLR2004  a row has two cells
         return ()
     told = [cell for cell in cells if cell.value and (cell.kind or any(map(str.isalpha, cell.value)))]
-    about = next((cell for cell in told if cell.kind in MAIN), next((cell for cell in told if not cell.kind), None))
+    bare = [cell for cell in told if not cell.kind]
+    named = (cell for cell in bare if sum(map(str.isalpha, cell.value)) >= _FEWEST_LETTERS)
+    about = next((cell for cell in told if cell.kind in MAIN), next(named, bare[0] if bare else None))
     return tuple(sorted(told, key=lambda cell: cell is not about))
 
 
 def changes_said(events: EventTable, pile: Pile, reference: str) -> list[tuple[int, str]]:
-    """The rows that say themselves what they take back (`corrects`), then who takes or leaves an office (`appoints`).
+    """The rows that say themselves what they take back (`corrects`) or change (`updates`), or who takes an office.
 
     Of each the newest documents first, as far as a reader understands them alone; of offices those that somebody with a
     key takes or leaves in the year before the reference, or later.
@@ -423,10 +542,12 @@ def changes_said(events: EventTable, pile: Pile, reference: str) -> list[tuple[i
     for row, text in enumerate(events.contents):
         if revising("in_place").search(text):
             found.append((row, "corrects"))
+        elif revising("moved").search(text):
+            found.append((row, "updates"))
         elif row in has_person and revising("appoints").search(text) and not is_later(since, events.dates[row] or "0"):
             found.append((row, "appoints"))
     alone = judged(events, np.array([row for row, _ in found], np.int32))
     dated = [pile.dates.get(events.documents.document_ids[int(events.document[row])], "") for row, _ in found]
     able = [(day, each) for day, each, one in zip(dated, found, alone, strict=True) if one.quotable >= 1 / 2]
     able.sort(key=lambda pair: pair[0], reverse=True)
-    return sorted((each for _, each in able), key=lambda each: each[1] != "corrects")
+    return sorted((each for _, each in able), key=lambda each: ("corrects", "updates", "appoints").index(each[1]))

@@ -11,6 +11,7 @@ from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Co
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Comparison
+from sag_retrieval.statements.header_classes import row_cells
 from sag_retrieval.statements.scorer import WORTHY, QuotableEvents, judged, quotable, worth_quoting
 from sag_retrieval.topics.naming import DistinctiveKey, is_shown_name, naming_keys
 
@@ -94,12 +95,21 @@ def rank_topics(
             documents=len(np.unique(events.document[each.members])),
             summary=tuple(replace(sentence, text=clean(sentence.text)) for sentence in each.summary),
             terms=_terms(events, each, own),
-            central=central_row(events, each.members),
+            central=_central(events, each),
             period=period_of(events, each.members, language),
             new_count=comparison.count_new(each),
         )
         for number, (each, own) in enumerate(zip(chosen, keys, strict=True), 1)
     )
+
+
+def _central(events: EventTable, community: Community) -> int:
+    """The central sentence among those with a name of the title; else the first row of a table with one; else any."""
+    names = community.title.rstrip("…").split(" · ")
+    own = [row for row in community.members.tolist() if any(name in events.contents[row] for name in names)]
+    prose = [row for row in own if not row_cells(events.contents[row])[1:]]
+    found = central_row(events, np.array(prose, np.int32)) if prose else -1
+    return found if found >= 0 else own[0] if own and not prose else central_row(events, community.members)
 
 
 def _terms(events: EventTable, community: Community, keys: Sequence[DistinctiveKey]) -> tuple[str, ...]:

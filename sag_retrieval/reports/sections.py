@@ -6,6 +6,7 @@ heading), and an entry in `SECTIONS`.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -15,27 +16,23 @@ from typing import Any, Final
 import numpy as np
 
 from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import (
     FileEntry,
-    changes_said,
+    Point,
     column_sums,
-    dates_ahead,
     folders_of,
-    is_later,
     labelled_rows,
     names_together,
-    points_of,
     readable_amount,
     stated_amounts,
-    telling,
 )
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, in_time_order, leading_row
-from sag_retrieval.reports.scope import period_of
-from sag_retrieval.statements.header_classes import Cell, row_cells
+from sag_retrieval.statements.header_classes import HeaderClass, row_cells
 from sag_retrieval.statements.scorer import good_rows
 
 _LINES: Final = 40
@@ -49,6 +46,9 @@ _AHEAD: Final = 20
 _POINTS: Final = 12
 _UNREAD: Final = 12
 _REVISED, _SAID = 12, 8
+_DAY: Final = len("2000-01-01")
+_UNDATED: Final[tuple[HeaderClass, ...]] = ("decision", "risk")
+"""Kinds whose rows stand here with a deadline as well; others stand among the dates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +88,13 @@ def build_header(context: ReportContext) -> Header:
         told, command = _nothing(context)
         return Header(kind, title, tuple(map(Statement, told)), command=command)
     summary = tuple(context.cited(each.text, each.event_ids, kind) for each in context.written.summary)
-    counts = context.counts
+    counts, dated = context.counts, [each for each in context.own_dates if len(each) == _DAY] or context.own_dates
     figures = (
         (t.documents, f"{counts['documents']:,}"),
         (t.statements, f"{counts['events']:,}"),
         (t.topics, f"{counts['communities']:,}"),
-        (t.new, f"{counts['new']:,}" if context.comparison.previous else "–"),
-        (t.period, period_of(context.events, np.arange(len(context.events), dtype=np.int32), context.language) or "–"),
+        *(((t.new, f"{counts['new']:,}"),) if context.comparison.previous else ()),
+        *(((t.dated, " – ".join(dict.fromkeys((min(dated), max(dated))))),) if dated else ()),
     )
     return Header(kind, title, summary or tuple(map(Statement, _counted(context))), figures)
 
@@ -229,6 +229,8 @@ class Folder:
     name: str
     documents: int
     statements: int
+    kinds: str
+    """How many files of each ending, the commonest first."""
     lines: tuple[DocumentLine, ...]
     left: int
 
@@ -244,6 +246,9 @@ def build_documents(context: ReportContext) -> tuple[Folder, ...] | None:
             name=name,
             documents=sum(each.documents for each in entries),
             statements=sum(len(each.rows) for each in entries),
+            kinds=" · ".join(
+                f"{count} {kind}" for kind, count in Counter(each.kind for each in entries).most_common() if kind
+            ),
             lines=tuple(_line(context, each) for each in entries[:most]),
             left=sum(each.documents for each in entries[most:]),
         )
@@ -284,49 +289,52 @@ class Points:
     left: int
 
 
-def _told(context: ReportContext, row: int, cells: Sequence[Cell] = (), date: str = "") -> ListedLine:
+def _told(context: ReportContext, point: Point, date: str = "") -> ListedLine:
+    """A point with its day; of a row what it is about, its status and who does it, without a day its deadline too."""
+    row, shown = point.row, {"status", "owner", *(() if date else ("deadline",))}
     title = clean(context.events.documents.titles[int(context.events.document[row])])
+    level = [cell for cell in point.cells if cell.kind == "level"][-1:]
+    others = [each for each in point.cells[1:] if each.value and (each.kind in shown or each in level)]
     return ListedLine(
         statement=context.statement(row, title, date),
-        cells=tuple((cell.column, cell.value) for cell in cells if cell.value and cell.value != date),
+        cells=tuple((cell.column, cell.value) for cell in (*point.cells[:1], *others)),
         title=title,
     )
 
 
+def build_late(context: ReportContext) -> Points | None:
+    """What lists say is to be done by a day that is past, and do not call done; first what has a status."""
+    reference, told = context.reference
+    late = [each for each in context.due if reference and each.is_late(reference)]
+    late.sort(key=lambda each: not each.has_status)
+    lines = tuple(_told(context, each, each.due) for each in late[:_POINTS])
+    return Points(context.messages.late.format(reference=told), lines, len(late) - len(lines)) if lines else None
+
+
 def build_points(context: ReportContext) -> tuple[Points, ...] | None:
-    """Decisions, risks, open points, actions; an action with a date ahead stands with the dates."""
-    events, t, pile = context.events, context.messages, context.pile
-    reference, _ = context.reference
+    """Decisions, risks, open points, actions without a deadline: the gravest risks, else the newest document, first."""
+    events, t, dates = context.events, context.messages, context.pile.dates
     found = []
-    for kind, points in points_of(events, pile.headed).items():
-        ids = [events.documents.document_ids[int(events.document[each.row])] for each in points]
-        dated = sorted(zip(points, ids, strict=True), key=lambda pair: pile.dates.get(pair[1], ""), reverse=True)
-        kept = [each for each, _ in dated if not (reference and each.due and is_later(each.due, reference))]
-        lines = tuple(_told(context, each.row, each.cells) for each in kept[:_POINTS])
+    for kind, points in context.points.items():
+        ids = (events.documents.document_ids[int(events.document[each.row])] for each in points)
+        dated = sorted(
+            zip((dates.get(each, "") for each in ids), points, strict=True), key=lambda pair: pair[0], reverse=True
+        )
+        kept = [(day, each) for day, each in dated if kind in _UNDATED or not each.due]
+        if kind == "risk":
+            kept.sort(key=lambda pair: (-pair[1].weight, -pair[1].score))
+        lines = tuple(_told(context, each, day if kind == "decision" else "") for day, each in kept[:_POINTS])
         if lines:
             found.append(Points(t[f"kind_{kind}"], lines, len(kept) - len(lines)))
     return tuple(found) or None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dates:
-    """Statements and rows about dates after a reference, the nearest first."""
-
-    reference: str
-    lines: tuple[ListedLine, ...]
-    left: int
-
-
-def build_dates(context: ReportContext) -> Dates | None:
-    """None where no date is ahead."""
-    reference, told = context.reference
-    found = dates_ahead(context.events, reference) if reference else []
-    if not found:
-        return None
-    shown = found[:_AHEAD]
-    rows = {each.row: each.cells for each in labelled_rows(context.events, np.array([row for _, row in shown]))}
-    lines = tuple(_told(context, row, telling(rows.get(row, ())), date) for date, row in shown)
-    return Dates(reference=context.messages.ahead.format(reference=told), lines=lines, left=len(found) - len(shown))
+def build_dates(context: ReportContext) -> Points | None:
+    """Statements and rows about dates after a reference, the nearest first; None where no date is ahead."""
+    _, told = context.reference
+    found = context.ahead
+    lines = tuple(_told(context, each, each.due) for each in found[:_AHEAD])
+    return Points(context.messages.ahead.format(reference=told), lines, len(found) - len(lines)) if lines else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,10 +350,14 @@ class AmountLine:
 def build_amounts(context: ReportContext) -> tuple[AmountLine, ...] | None:
     """The sums of tables, then the largest amounts of statements in each currency; None where there are none."""
     t = context.messages
-    found = column_sums(context.events)[:_AMOUNTS]
+    revised = {context.row_of(one[f"{end}_event_id"]) for one in context.pile.revised for end in ("later", "earlier")}
+    taken_back = {read.low for one in context.pile.revised if (read := read_amount(one["earlier_value"] or "", "en"))}
+    sums = column_sums(context.events, context.rows)
+    sums = [each for each in sums if taken_back.isdisjoint(number for number, _ in each.amounts)][:_AMOUNTS]
+    revised.update(row for row, _ in context.changes_said)
     lines = []
-    for each in (*found, *stated_amounts(context.events, _AMOUNTS)):
-        line = _told(context, each.row)
+    for each in (*sums, *stated_amounts(context.events, _AMOUNTS, revised)):
+        line = _told(context, Point(each.row))
         shown = t.comma.join(readable_amount(number, unit, t) for number, unit in each.amounts)
         about = t.sum_of.format(column=each.column, count=each.count) if each.count else ""
         lines.append(AmountLine(shown, about, line.statement, line.title))
@@ -354,12 +366,13 @@ def build_amounts(context: ReportContext) -> tuple[AmountLine, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class NameLine:
-    """A name: its type in words, its documents, the names together with it, and a statement that begins with it."""
+    """A name: its type in words, its documents, the names together with it, and its role with what says it."""
 
     name: str
     type: str
     documents: int
     together: tuple[tuple[str, int], ...]
+    role: str
     statement: Statement | None
 
 
@@ -374,6 +387,7 @@ def build_names(context: ReportContext) -> tuple[NameLine, ...] | None:
                 t.key_type(keys.types[each.key], keys.schema),
                 each.documents,
                 each.together,
+                each.role,
                 context.statement(each.row, t.heading_names) if each.row >= 0 else None,
             )
             for each in found
@@ -638,12 +652,16 @@ def build_revised(context: ReportContext) -> RevisedValues | None:
     None where nothing in the range was revised.
     """
     t, found = context.messages, list[RevisedValue]()
-    revising_rows, left = set[int](), 0
+    revising_rows, left, seen = set[int](), 0, set[tuple[str, str, int]]()
     ordered = sorted(context.pile.revised, key=lambda one: one["later_said"] or "", reverse=True)
     for one in sorted(ordered, key=lambda one: one["kind"] == "contradicts"):
         ends = [context.row_of(one[f"{end}_event_id"]) for end in ("later", "earlier")]
         if min(ends) < 0:
             continue
+        known = (one["earlier_value"], one["later_value"], int(context.events.document[ends[0]]))
+        if known in seen and all(known[:2]):
+            continue
+        seen.add(known)
         revising_rows.update(ends)
         if not _is_told(one, [context.events.contents[row] for row in ends]):
             left += 1
@@ -655,7 +673,7 @@ def build_revised(context: ReportContext) -> RevisedValues | None:
         found.append(RevisedValue(kind=t[f"status_{one['kind']}"], values=values, later=later, earlier=earlier))
     said = [
         RevisedValue(kind=t[f"status_{kind}"], values="", later=context.statement(row, t.heading_revised))
-        for row, kind in changes_said(context.events, context.pile, context.reference[0])
+        for row, kind in context.changes_said
         if row not in revising_rows
     ]
     shown = (*found[:_REVISED], *said[:_SAID])
@@ -673,9 +691,10 @@ SECTIONS: Final[Sequence[ReportSection]] = (
     ReportSection(name="header", build=build_header, is_top=True),
     ReportSection(name="findings", build=build_findings),
     ReportSection(name="changes", build=build_changes),
+    ReportSection(name="late", build=build_late),
     ReportSection(name="revised", build=build_revised),
-    ReportSection(name="points", build=build_points),
     ReportSection(name="dates", build=build_dates),
+    ReportSection(name="points", build=build_points),
     ReportSection(name="amounts", build=build_amounts),
     ReportSection(name="topics", build=build_topics_section),
     ReportSection(name="names", build=build_names),

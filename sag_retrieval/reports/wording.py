@@ -10,6 +10,8 @@ from typing import Final
 from sag_retrieval.core.key_schema import KeySchema
 
 LANGUAGES: Final = ("en", "zh")
+_HEADINGS: Final = ("heading_", "kind_")
+"""How the names of headings begin."""
 _UNTYPED: Final = "entity"
 """The type of names that nothing gave a type."""
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
@@ -32,20 +34,22 @@ class Messages:
 
     """
 
-    def __init__(self, language: str) -> None:
-        """Choose Chinese for `zh`, else English."""
+    def __init__(self, language: str, beside: str = "") -> None:
+        """Choose Chinese for `zh`, else English; headings also in a second language."""
         self._is_chinese = language.startswith("zh")
         self._texts = messages_in("zh" if self._is_chinese else "en")
+        self._beside = messages_in(beside) if beside else {}
 
     def __getitem__(self, name: str) -> str:
         """The message of this name."""
-        return self._texts[name]
+        own, other = self._texts[name], self._beside.get(name) if name.startswith(_HEADINGS) else None
+        return f"{own} · {other}" if other else own
 
     def __getattr__(self, name: str) -> str:
         """The message of this name."""
         if name.startswith("_") or name not in self._texts:
             raise AttributeError(f"there is no message {name!r} in en.toml and zh.toml")
-        return self._texts[name]
+        return self[name]
 
     def key_type(self, kind: str, schema: KeySchema) -> str:
         """The reader's word for a key type: its label in the schema; else its name as words, with a capital letter.

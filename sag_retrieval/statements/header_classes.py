@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from sag_retrieval.language.asked import asked_words, language_tables
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.layout import bare_heading
+from sag_retrieval.language.units import is_currency, unit_name
 from sag_retrieval.language.words import fold, is_cjk
 
 HeaderClass = Literal["decision", "risk", "action", "owner", "status", "deadline", "amount", "level", "open"]
@@ -62,7 +63,7 @@ def row_cells(text: str) -> tuple[Cell, ...]:
 
 @cache
 def header_class(column: str) -> HeaderClass | None:
-    """What a header cell or a label names, by its last word that names any: a `risk owner` is an owner.
+    """What a header cell or a label names: its last word that names any (a `risk owner` is an owner), or a currency.
 
     Examples:
         >>> [header_class(name) for name in ("Risk description", "Total (EUR)", "风险等级", "截止日期", "Supplier")]
@@ -70,6 +71,10 @@ def header_class(column: str) -> HeaderClass | None:
 
     """
     found = _named(_OUTSIDE.sub("", fold(column)))
+    if fold(column).strip() in header_words("who"):  # of a question the word says nothing of rows
+        return "owner"
+    if not found and any(is_currency(unit_name(word)) for word in column.replace("(", " ").replace(")", " ").split()):
+        return "amount"
     return max(found, key=lambda each: (each[0], -each[1]))[2] if found else None
 
 

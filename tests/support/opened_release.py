@@ -12,6 +12,7 @@ def opened_release(factory: pytest.TempPathFactory, files: Mapping[str, str]) ->
     """The release of files, by name their text, in a home of its own."""
     home, folder = (factory.mktemp(name) for name in ("home", "files"))
     for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAG_HOME", str(home))

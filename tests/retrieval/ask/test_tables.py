@@ -54,6 +54,42 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     yield from opened_release(tmp_path_factory, {**files, "yard.md": ACTIONS, "合同.csv": CONTRACTS})
 
 
+STATEMENT = "客户,浴巾(件),应收金额(元),收款状态\n金沙酒店,3900,25320,未收\n湘湖度假村,7600,45030,部分收款\n云栖山居,3500,23160,已收\n"
+FEES = "Invoice,Customer,Billed,Net (GBP),Paid on\nI-1,Carrick Hotels,January,100,2026-02-03\nI-2,Moor Inns,February,70,\nI-3,Carrick Hotels,February,50,\nI-4,Carrick Hotels,March,30,\nI-5,Moor Inns,April,20,\n"
+DUTIES = "# 例会\n\n| 事项 | 责任人 | 期限 | 状态 |\n|---|---|---|---|\n| 修锅炉 | 李宁 | 2026-04-02 | 已完成 |\n| 装报警 | 蒋雯 | 2026-05-09 | 进行中 |\n| 签合同 | 李宁 | 2026-05-20 | 逾期 |\n"
+
+
+@pytest.fixture(scope="module")
+def plants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+    """Tables in folders, each about one plant, which no table names."""
+    minutes = {f"hz/{month}月.md": f"# 萧山工厂{month}月例会\n\n陆建明主持。\n" for month in (1, 2)}
+    files = {"hz/对账单.csv": STATEMENT, "hz/清单.md": DUTIES, "leeds/fees.csv": FEES, **minutes}
+    yield from opened_release(tmp_path_factory, files)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("三家客户的应收金额合计是多少？", "93,510 CNY"),
+        ("哪些客户的款还没收？", "金沙酒店"),
+        ("浴巾洗得最多的客户是哪一家？", "湘湖度假村：7,600"),
+        ("还有哪些事项没有完成？", "装报警[1]；签合同[2]"),
+        ("萧山工厂有哪些事项逾期？", "签合同"),
+        ("5月以后到期的事项有哪些？", ""),
+        ("应收金额高于3万元的客户有几家？", "1：湘湖度假村"),
+        ("金沙的应收金额一共是多少？", "25,320 CNY"),
+        ("What is the net total of the Carrick invoices for January to March?", "180 GBP"),
+        ("Which invoices have not been paid yet?", "I-2 – 70 GBP [1]; I-3 – 50 GBP [2]"),
+        ("Which actions are unfinished in Leeds?", ""),
+        ("What is the net total of the Kessler invoices?", ""),
+    ],
+)
+def test_parts_of_names_states_in_other_words_and_what_a_folder_is_about_explain_a_question(plants, question, told):
+    answer = plants.ask(question, options=AskOptions(today="2026-07-01"))
+
+    assert (told in answer.text and answer.sql) if told else not answer.sql
+
+
 @pytest.mark.parametrize(
     ("question", "begins", "cited"),
     [

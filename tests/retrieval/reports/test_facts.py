@@ -16,6 +16,7 @@ from sag_retrieval.reports.facts import (
     points_of,
     readable_amount,
     stated_amounts,
+    told_by_rows,
 )
 from sag_retrieval.reports.wording import Messages
 
@@ -117,7 +118,8 @@ def test_the_largest_amounts_of_statements_come_first_and_each_currency_for_itse
 )  # fmt: skip
 def test_a_column_is_summed_by_currency_without_totals_prices_and_bare_numbers(events, rows, sums):
     chunk = np.zeros(len(events), np.int32)
-    found = column_sums(replace(said(events, *rows), chunk=chunk))
+    told = replace(said(events, *rows), chunk=chunk)
+    found = column_sums(told, labelled_rows(told, ROWS))
 
     assert [each.amounts for each in found] == ([sums] if sums else [])
 
@@ -129,14 +131,14 @@ def test_keys_of_one_spelling_are_one_name_with_the_documents_of_all(events):
         (0, ("person", "Ann Lee")),
         (2, ("person", "Ann Lee")),
     ]
-    keys += [(3, ("place", "Ida Voss")), (3, ("person", "Ann Lee"))]
-    told = said(events, "Ann Lee met Ida Voss in 2021 and sold her 3 boats.", keys=sorted(keys))
+    keys += [(3, ("person", "Ida Voss")), (3, ("person", "Ann Lee"))]
+    told = said(events, "Ann Lee (skipper) met Ida Voss in 2021 and sold her 3 boats.", keys=sorted(keys))
 
     found = names_together(told, np.ones(len(told.keys.values), np.bool_), 8)
 
-    named = [(told.keys.values[each.key], each.documents, each.together, each.row) for each in found]
-    assert ("Ann Lee", 2, (("Ida Voss", 3),), 0) in named
-    assert [name for name, *_ in named].count("Ida Voss") <= 1
+    named = [(told.keys.values[each.key], each.documents, each.together, each.role, each.row) for each in found]
+    assert ("Ann Lee", 2, (("Ida Voss", 3),), "skipper", 0) in named
+    assert [name for name, *_ in named].count("Ida Voss") == 1
 
 
 def test_points_are_listed_by_column_by_owner_and_deadline_or_by_heading_and_not_where_they_are_done(events):
@@ -149,11 +151,59 @@ def test_points_are_listed_by_column_by_owner_and_deadline_or_by_heading_and_not
         "Late frost may hit the vines.",
     )
 
-    found = points_of(told, {"e4": "risk"})
+    found = listed(told, {"e4": "risk"})
 
     assert {kind: [each.row for each in points] for kind, points in found.items()} == {"risk": [4], "action": [1, 2]}
     assert [cell.value for cell in found["action"][0].cells] == ["Paint the hull", "Ann", "open"]
-    assert (found["action"][1].cells[0].value, found["action"][1].due) == ("修船", "2026-05-01")
+    assert (found["action"][1].text, found["action"][1].due) == ("修船", "2026-05-01")
+
+
+def listed(events, headed=()):
+    rows = labelled_rows(events, ROWS)
+    return points_of(events, dict(headed), rows, told_by_rows(rows))
+
+
+def ahead(events, reference):
+    found = dates_ahead(events, reference, listed(events), told_by_rows(labelled_rows(events, ROWS)))
+    return [(each.due, each.row) for each in found]
+
+
+def test_a_measure_without_anybody_who_does_it_is_no_action_and_a_sentence_may_tell_of_a_decision(events):
+    told = said(
+        events,
+        "Measure: Revenue; Q1 2026: £1,264,000; Plan: £1,250,000",
+        "The board decided to close the yard of Oban in May 2026.",
+        "会议决定买一台新机，价格28.5万元，预付三成。",
+        "昨天收到处罚决定书，原件放在公共盘里。",
+        "It has not been decided whether the yard of Oban closes.",
+    )
+
+    assert {kind: [each.row for each in points] for kind, points in listed(told).items()} == {"decision": [1, 2]}
+
+
+def test_a_deadline_without_a_year_is_the_one_nearest_to_the_document_and_what_is_overdue_is_not_ahead(events):
+    told = said(
+        events,
+        "Measure: Fit an alarm; Owner: Ann; Due: 30 April",
+        "Action: Sign the lease; Due: 2026-05-02; Status: Overdue",
+        "Action: Call the yard; Due: 2026-03-01; Status: open",
+    )
+    rows = labelled_rows(told, ROWS, {told.documents.document_ids[int(told.document[0])]: "2026-03-02"})
+    points = points_of(told, {}, rows, told_by_rows(rows))["action"]
+
+    assert [each.due for each in points] == ["2026-04-30", "2026-05-02", "2026-03-01"]
+    assert [each.is_late("2026-04-17") for each in points] == [False, True, True]
+
+
+def test_a_sentence_that_tells_again_of_a_row_is_not_ahead(events):
+    rows = (
+        "Action: Pay the fine of 26,000 yuan; Due: 2026-04-20; Status: done",
+        "The office set a fine of 26,000 yuan, to be paid by 20 April 2026.",
+        "The trial of the new tags starts at two hotels on 20 April 2026.",
+    )
+    told = said(events, *rows, keys=[(row, ("date", "2026-04-20")) for row in range(3)])
+
+    assert ahead(told, "2026-04-17") == [("2026-04-20", 2)]
 
 
 def test_a_deadline_is_a_date_ahead_while_its_row_is_open(events):
@@ -164,7 +214,7 @@ def test_a_deadline_is_a_date_ahead_while_its_row_is_open(events):
     ]
     told = said(events, *rows, "Wine: Brut; Ordered on: 2026-05-01", keys=[(row, day) for row in range(3)])
 
-    assert dates_ahead(told, "2026-04-01") == [("2026-05-01", 0)]
+    assert ahead(told, "2026-04-01") == [("2026-05-01", 0)]
 
 
 def test_sentences_say_themselves_what_they_take_back_and_who_takes_an_office(events):
@@ -174,23 +224,24 @@ def test_sentences_say_themselves_what_they_take_back_and_who_takes_an_office(ev
         "2025年实际灌装17.4万瓶，不是18.6万瓶，多出的是重复登记的半瓶装。",
         "Ida Voss will become head of the yard on 1 May 2021.",
         "Ida Voss became an apprentice of the old yard in 1987.",
+        "The minimum of the contract goes down from 9,500 to 8,200 pieces a week.",
         keys=[(2, ("person", "Ida Voss")), (3, ("person", "Ida Voss"))],
     )
     told = replace(told, dates=["2025", "2025", "2021-05-01", "1987", "2021"])
 
-    assert changes_said(told, Pile(), "2021-06") == [(0, "corrects"), (1, "corrects"), (2, "appoints")]
+    assert changes_said(told, Pile(), "2021-06") == [(0, "corrects"), (1, "corrects"), (4, "updates"), (2, "appoints")]
 
 
 @pytest.mark.parametrize(
-    ("reference", "ahead"),
+    ("reference", "dates"),
     [("2021", ["2022-01", "2023"]), ("2022-01-15", ["2023"]), ("2022", ["2023"]), ("2024", [])],
 )
-def test_dates_are_ahead_as_far_as_both_are_exact(events, reference, ahead):
+def test_dates_are_ahead_as_far_as_both_are_exact(events, reference, dates):
     values = ["2021-05-01", "2022-01", "2023", "2021", "2020"]
     keys = replace(events.keys, types=["date"] * 5, values=values, is_text=np.ones(5, np.bool_), numbers=[], units=[])
     links = replace(events.links, event=ROWS, key=ROWS)
 
-    assert [date for date, _ in dates_ahead(replace(events, keys=keys, links=links), reference)] == ahead
+    assert [date for date, _ in ahead(replace(events, keys=keys, links=links), reference)] == dates
 
 
 def test_documents_lie_in_folders_the_newest_first_and_entries_of_a_file_are_one(towns):
@@ -229,10 +280,13 @@ def test_rows_with_a_named_column_are_found_and_sentences_with_a_colon_are_not(e
         (5e9, "en", "5 billion EUR"),
         (1_234_000, "en", "1.234 million EUR"),
         (999, "en", "999 EUR"),
-        (3e9, "zh", "30 亿 EUR"),
-        (25_000, "zh", "2.5 万 EUR"),
+        (3e9, "zh", "3,000,000,000 EUR"),
         (-2e6, "en", "-2 million EUR"),
     ],
 )
 def test_large_numbers_are_shown_with_a_word_for_their_scale(number, language, shown):
     assert readable_amount(number, "EUR", Messages(language)) == shown
+
+
+def test_chinese_amounts_of_chinese_money_are_scaled_by_ten_thousand():
+    assert readable_amount(25_000, "CNY", Messages("zh")) == "2.5 万 CNY"

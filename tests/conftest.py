@@ -14,8 +14,10 @@ SHARED = Path(__file__).parents[1].parent / "shared"
 
 # A busy machine is no fault of the code: how long an example takes decides nothing.
 hypothesis.settings.register_profile("sag", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-# The same examples in every run; `--hypothesis-profile sag` draws others.
-hypothesis.settings.register_profile("sag-fixed", parent=hypothesis.settings.get_profile("sag"), derandomize=True)
+# The same examples in every run; `--hypothesis-profile sag` draws others, and more.
+hypothesis.settings.register_profile(
+    "sag-fixed", parent=hypothesis.settings.get_profile("sag"), derandomize=True, max_examples=50
+)
 hypothesis.settings.register_profile("sag-many", parent=hypothesis.settings.get_profile("sag"), max_examples=2000)
 hypothesis.settings.load_profile("sag-fixed")
 

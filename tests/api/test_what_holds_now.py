@@ -11,7 +11,7 @@ from sag_pipeline.store.store import Store
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import FilterError, QueryError, SagError
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 from tests.support.chat_server import ChatServer, schema_of
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ FILES = {
 
 @pytest.fixture
 def release(home, source):
-    bare_ingest([source(FILES)])
+    kept_ingest([source(FILES)])
     with open_release(home) as opened:
         yield opened
 
@@ -93,11 +93,12 @@ def test_where_knows_when_it_was_said_and_when_it_holds(release):
 
 
 def test_the_same_documents_have_the_same_revisions_in_whatever_order_they_came(home, source, tmp_path):
-    bare_ingest([source(FILES)])
+    files = {name: FILES[name] for name in ("final.md", "moved.md", "plan.md", "slide.md")}
+    kept_ingest([source(files)])
     whole = open_release(home).table("revisions")
     for path in (tmp_path / "inbox").iterdir():
         path.unlink()
-    for name in sorted(FILES, reverse=True):
+    for name in sorted(files, reverse=True):
         source({name: FILES[name]})
         bare_ingest(["inbox"])
 
@@ -116,7 +117,7 @@ def test_changes_are_listed_by_day_and_by_release(release):
 
 
 def test_people_confirm_and_refuse_revisions_for_good(home, source):
-    bare_ingest([source(FILES)])
+    kept_ingest([source(FILES)])
     run = CliRunner().invoke
     rows = {
         row["later_value"]: row["revision_id"] for row in json.loads(run(main, ["changes", "--json"]).output)["revised"]

@@ -2,24 +2,21 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from sag_retrieval.api import open_release
 from sag_retrieval.models.recording import UNANSWERED
-from tests.support.terminal import SAG
+from tests.support import forked
 
 pytestmark = pytest.mark.slow
 
 
 def test_the_recorded_demo_answers_every_prompt_without_a_network(tmp_path: Path):
     settings = {"SAG_HOME": str(tmp_path), "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "none"}
-    told = subprocess.run(
-        [*SAG, "demo", "--recorded", "--json"],
-        env=os.environ | settings, cwd=tmp_path, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+    told = forked.sag("demo", "--recorded", "--json", env=os.environ | settings, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
     with open_release(tmp_path) as release:
         models = set(release.table("calls")["model"])
     page = Path(json.loads(told.stdout)["places"]["report"]).read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 from sag_pipeline.runs.status import status_of
 from sag_retrieval import QueryError, open_release
 from sag_retrieval.core.settings import load_settings
-from tests.support.bare_ingest import bare_ingest
+from tests.support.bare_ingest import bare_ingest, kept_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ def documents_found(home: Path, query: str) -> list[str]:
 
 
 def test_documents_become_searchable_with_exact_spans_and_tables_come_as_frames(home, source):
-    bare_ingest([source(FILES)])
+    kept_ingest([source(FILES)])
 
     release = open_release(home)
     english, chinese = release.search("Who built the Heron buoy?"), release.search("海鹭浮标由谁制造？")
@@ -63,7 +63,7 @@ def test_documents_become_searchable_with_exact_spans_and_tables_come_as_frames(
 
 def test_nothing_changed_makes_no_new_release_and_does_nothing(home, source):
     folder = source(FILES)
-    first = bare_ingest([folder])
+    first = kept_ingest([folder])
     written = {path: path.stat().st_mtime_ns for path in home.rglob("*.parquet")}
 
     second = bare_ingest([folder])
@@ -75,7 +75,7 @@ def test_nothing_changed_makes_no_new_release_and_does_nothing(home, source):
 
 
 def test_only_the_rows_of_a_changed_document_change(home, source):
-    bare_ingest([source(FILES)])
+    kept_ingest([source(FILES)])
     before = {table: rows(home, table) for table in ("chunks", "events", "documents")}
 
     report = bare_ingest([source({"quill.md": QUILL.replace("2009", "2010")})])
@@ -109,7 +109,7 @@ def _files_with(folder: Path, words: bytes) -> list[Path]:
 
 
 def test_a_renamed_document_is_found_under_its_new_name(home, source, tmp_path):
-    bare_ingest([source(FILES)])
+    kept_ingest([source(FILES)])
     (tmp_path / "inbox" / "quill.md").rename(tmp_path / "inbox" / "sensors.md")
 
     bare_ingest(["inbox"])
@@ -119,7 +119,7 @@ def test_a_renamed_document_is_found_under_its_new_name(home, source, tmp_path):
 
 
 def test_sources_are_followed_each_on_its_own(home, source, tmp_path):
-    bare_ingest([source(FILES)])
+    kept_ingest([source(FILES)])
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps({"id": "heron.md", "text": "A second text of the same name."}), encoding="utf-8")
 
@@ -166,7 +166,7 @@ def _triples(home: Path) -> list[tuple]:
 
 
 def test_an_older_release_can_be_opened_and_promoted(home, source):
-    first = bare_ingest([source(FILES)])["release"]
+    first = kept_ingest([source(FILES)])["release"]
     second = bare_ingest([source({"quill.md": QUILL.replace("Mara Voss", "Ilse Brandt")})])["release"]
 
     old = open_release(home, release=first)

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sag_pipeline.store.store import Store
 from sag_retrieval import open_release
+from tests.support import forked
 
 pytestmark = pytest.mark.slow
 
@@ -27,24 +29,24 @@ for posts in ("", *sys.argv[2:]):
 """
 
 
-def run(example: str, folder: Path, *later: Path, after: str = "") -> str:
+def fresh(code: str, *words: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A process that ends as those of users do."""
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(
+        command, cwd=cwd, env={**env, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+
+
+def run(example: str, folder: Path, *later: Path, after: str = "", started: Any = forked.python) -> str:
     """Run the job of an example in a folder, then again with each later state of its source; what it printed."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("SAG_", "DAGSTER_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", START + after, EXAMPLES / example, *later],
-        cwd=folder,
-        env={**own, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = started(START + after, str(EXAMPLES / example), *map(str, later), cwd=folder, env=own)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def test_articles_of_a_database_are_found_with_their_author_and_one_without_text_is_skipped(tmp_path):
-    told = run("articles_in_duckdb.py", tmp_path)
+    told = run("articles_in_duckdb.py", tmp_path, started=fresh)
 
     assert "Traceback" not in told
     assert "leaked" not in told

@@ -112,7 +112,7 @@ def copy(tmp_path: Path) -> Path:
     """Both packages with the table added."""
     folder = tmp_path / "copy"
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / package, folder / package)  # with what is compiled
     for name, text in OWN.items():
         (folder / name).write_text(text, encoding="utf-8")
     registry = folder / REGISTRY

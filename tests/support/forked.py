@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -47,8 +48,25 @@ def sag(
     seconds: float = 300,
 ) -> subprocess.CompletedProcess[str]:
     """What a command of `sag` wrote and how it ended; it sees the packages in `sites` too."""
+    return _run_there("", command, cwd, env, sites, seconds)
+
+
+def python(code: str, *words: str, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """The same of `python -c CODE WORDS`."""
+    return _run_there(code, words, cwd, env)
+
+
+def _run_there(
+    code: str,
+    command: Sequence[str],
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    sites: Sequence[Path] = (),
+    seconds: float = 300,
+) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         wanted = {
+            "code": code,
             "command": command,
             "cwd": str(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
@@ -59,12 +77,12 @@ def sag(
             line.settimeout(seconds)
             socket.send_fds(line, [json.dumps(wanted).encode()], [out.fileno(), err.fileno()])
             line.shutdown(socket.SHUT_WR)
-            code = int(line.makefile().read())
+            ended = int(line.makefile().read())
         written = []
         for file in (out, err):
             file.seek(0)
             written.append(file.read().decode())
-    return subprocess.CompletedProcess(command, code, *written)
+    return subprocess.CompletedProcess(command, ended, *written)
 
 
 @cache
@@ -136,13 +154,20 @@ def _run(wanted: dict[str, Any], files: Sequence[int]) -> None:
     os.chdir(wanted["cwd"])
     os.environ.clear()
     os.environ.update(wanted["env"])
-    sys.argv = ["sag", *wanted["command"]]
+    sys.argv = ["-c" if wanted["code"] else "sag", *wanted["command"]]
     sys.path[:0] = wanted["sites"]
     every_entry_point.cache_clear()
+    code: Any = 0
     try:
-        code = import_module("sag_retrieval.cli.main").main()
+        if wanted["code"]:
+            exec(wanted["code"], {"__name__": "__main__"})
+        else:
+            code = import_module("sag_retrieval.cli.main").main()
     except SystemExit as ended:
         code = ended.code
+    except BaseException:  # noqa: BLE001  as an interpreter ends
+        traceback.print_exc()
+        code = 1
     threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()

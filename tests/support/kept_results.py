@@ -5,6 +5,14 @@ from typing import Any
 
 from tests.support.attacks import modules
 
+_OF_NAMES = {
+    "sag_retrieval.prompts",
+    "sag_retrieval.language.data",
+    "sag_retrieval.language.asked",
+    "sag_pipeline.tables",
+}
+"""Modules that keep what they read of data files, which no text decides."""
+
 
 def forget() -> None:
     """Empty every cache of a function, or the second reading of a text tells nothing."""
@@ -23,6 +31,6 @@ def _caches() -> list[Any]:
 
 
 def _is_cache(value: object) -> bool:
-    if not callable(value) or not hasattr(value, "cache_clear") or value.__module__ == "sag_retrieval.prompts":
+    if not callable(value) or not hasattr(value, "cache_clear") or value.__module__ in _OF_NAMES:
         return False
     return any(wanted.annotation is str for wanted in inspect.signature(value).parameters.values())

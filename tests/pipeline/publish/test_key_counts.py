@@ -40,7 +40,7 @@ def distinct(store):
 
 @pytest.mark.slow
 @pytest.mark.no_cover
-@settings(max_examples=settings().max_examples // 25)  # 4; `--hypothesis-profile sag-many` tries 80
+@settings(max_examples=max(4, settings().max_examples // 25))  # 4; `--hypothesis-profile sag-many` tries 80
 @given(history=histories)
 def test_keys_are_those_of_all_documents_after_any_history(tmp_path_factory, history):
     home = Home(tmp_path_factory.mktemp("home"), is_dense=False)

@@ -1,10 +1,14 @@
 """Releases of several layers on disk: killed while they are written, pruned, copied, damaged, and after a removal."""
 
+import atexit
 import shutil
 import signal
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import lancedb
@@ -32,7 +36,7 @@ KILLS = 8
 LATER = datetime.now(UTC) + timedelta(days=400)
 
 
-def of_layers(folder: Path, *, is_dense: bool = True) -> Home:
+def built(folder: Path, *, is_dense: bool = True) -> Home:
     """A home whose current release has two layers, and that holds documents of a third."""
     home = Home(folder, is_dense)
     for documents in (FIRST, SECOND):
@@ -43,9 +47,22 @@ def of_layers(folder: Path, *, is_dense: bool = True) -> Home:
     return home
 
 
+@cache
+def _once(*, is_dense: bool) -> Home:
+    place = Path(tempfile.mkdtemp(prefix="sag-layers-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return built(place / "home", is_dense=is_dense)
+
+
+def of_layers(folder: Path, *, is_dense: bool = True) -> Home:
+    """The same, made once and copied."""
+    return copied(_once(is_dense=is_dense), folder)
+
+
 def copied(home: Home, folder: Path) -> Home:
-    shutil.copytree(home.folder, folder)
-    return replace(home, folder=folder)
+    """With its hard links."""
+    subprocess.run(["cp", "-a", home.folder, folder], check=True)
+    return replace(home, folder=folder, kept=dict(home.kept))
 
 
 def found(home: Home, folder: Path | None = None) -> list[tuple[str, float]]:
@@ -247,7 +264,7 @@ def test_a_damaged_layer_is_found_and_the_next_release_is_written_whole(tmp_path
 
 def test_a_release_shares_the_checksums_of_large_files_that_it_shares(tmp_path, monkeypatch):
     monkeypatch.setattr("sag_retrieval.release.manifest._LARGE", 0)
-    home = of_layers(tmp_path / "home")
+    home = built(tmp_path / "home")
     before = Releases(home.folder).path()
     now = Releases(home.folder).folder / home.publish().manifest.release_id
 

@@ -69,29 +69,20 @@ def built(store: Store) -> Relational:
 
 @pytest.mark.slow
 @pytest.mark.no_cover
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
-def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
+def test_links_and_counts_by_row_are_those_of_the_tables(tmp_path_factory, links):
     folder = tmp_path_factory.mktemp("store")
     made = built(filled(folder, links))
+    tables = with_links(made, folder / "arrays")
 
-    by_id = graph_parts(with_links(made, folder / "arrays"))
+    by_id = graph_parts(tables)
     for field in type(by_id).__dataclass_fields__:
         own, other = getattr(made.parts, field), getattr(by_id, field)
         if field in {"event_keys", "chunk_keys"}:
             assert np.array_equal(own.starts, other.starts), field
             own, other = own.items, other.items
         assert np.array_equal(own, other), field
-
-
-@pytest.mark.slow
-@pytest.mark.no_cover
-@settings(max_examples=20)
-@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
-def test_keys_are_counted_as_sql_counts_them(tmp_path_factory, links):
-    folder = tmp_path_factory.mktemp("store")
-    tables = with_links(built(filled(folder, links)), folder / "arrays")
-
     with duckdb.connect() as connection:
         for name, rows in tables.items():
             connection.register(name, rows)

@@ -64,7 +64,7 @@ cycles = st.lists(
 @pytest.mark.slow
 @pytest.mark.no_cover
 @given(cycles, st.booleans())
-@settings(max_examples=settings().max_examples // 10)
+@settings(max_examples=max(10, settings().max_examples // 10))
 def test_documents_of_any_id_are_added_changed_and_removed(tmp_path_factory, changes, purge):
     """An empty text removes the document."""
     home = tmp_path_factory.mktemp("store")
@@ -89,7 +89,7 @@ FILES = ("+a.md", "+b.md", "!c.md", "-.md", "d.md", "é 海鹭.md", "\x01.md")
 @pytest.mark.slow
 @pytest.mark.no_cover
 @given(st.lists(st.dictionaries(st.sampled_from(FILES), st.sampled_from(("one", "two")), min_size=1), max_size=4))
-@settings(max_examples=settings().max_examples // 10)
+@settings(max_examples=max(10, settings().max_examples // 10))
 def test_files_of_any_name_give_the_rows_of_the_current_files(tmp_path_factory, states):
     folder = tmp_path_factory.mktemp("way")
     store, inbox = Store(folder / "home"), folder / "inbox"

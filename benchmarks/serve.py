@@ -36,14 +36,13 @@ from sag_retrieval import Release, open_release  # noqa: E402
 
 SAG = [sys.executable, "-m", "sag_retrieval.cli.main"]
 ROUNDS = 5
-COUNTED = "SELECT language, count(*) AS n FROM documents GROUP BY language"
 
 
 def five_doors(question: str) -> list[tuple[str, dict | None]]:
     """Eighteen requests: five searches, a question, and twelve that read."""
-    search, document = ("/v1/search", {"query": question}), ("/v1/documents/mt0000", None)
-    read = document, ("/v1/sql", {"query": COUNTED}), document, (f"/v1/keys?text={quote(question[-6:])}", None)
-    return [search] * 5 + [("/v1/ask", {"query": question}), *read * 3]
+    document, keys = ("/v1/documents/mt0000", None), (f"/v1/keys?text={quote(question[-6:])}", None)
+    asked, sql = {"query": question}, ("/v1/sql", {"query": "SELECT count(*) AS n FROM documents"})
+    return [("/v1/search", asked)] * 5 + [("/v1/ask", asked), *(document, sql, document, keys) * 3]
 
 
 def request(client: http.client.HTTPConnection, path: str, body: dict | None = None) -> tuple[int, str, float]:
@@ -77,10 +76,7 @@ def milliseconds(seconds: list[float]) -> str:
 
 
 def one_by_one(release: Release, port: int, pid: int, questions: list[str]) -> None:
-    """Print what a request takes more than a search: waiting, and of the processor as its least of some rounds.
-
-    `/health` beside it is what client, connection and server take for a request that asks nothing.
-    """
+    """Print what a request takes more than a search: waiting, and of the processor as its least of some rounds."""
     client, tasks = http.client.HTTPConnection("127.0.0.1", port), Path(f"/proc/{pid}/task")
     ways = release.search, lambda question: request(client, "/v1/search", {"query": question})[2]
     clocks = process_time, lambda: sum(int(each.read_text().split()[0]) for each in tasks.glob("*/schedstat")) / 1e9
@@ -130,12 +126,10 @@ def measure(chosen, port, pid, questions, publish) -> None:  # noqa: ANN001
         one_by_one(release, port, pid, questions)
     end = perf_counter() + chosen.seconds
     told = at_once(port, questions, chosen.clients, lambda _: perf_counter() > end)
-    wrong = sum(status != 200 for status, _, _ in told)
-    each = milliseconds([took for _, _, took in told])
+    wrong, each = sum(status != 200 for status, _, _ in told), milliseconds([took for _, _, took in told])
     print(f"{chosen.clients} clients: {len(told) / chosen.seconds:.0f} requests/s, {each}, {wrong} errors")
-    at_once(port, questions, 8, lambda told: len(told) >= chosen.requests / 20, 18)
-    memory = psutil.Process(pid).memory_info
-    before = memory().rss
+    at_once(port, questions, 8, lambda told: len(told) >= chosen.requests / 5, 18)
+    before = (memory := psutil.Process(pid).memory_info)().rss
     told = at_once(port, questions, 8, lambda told: len(told) >= chosen.requests, 18)
     wrong, after = sum(status != 200 for status, _, _ in told), memory().rss
     grown = f"{before / 1e6:.0f} MB, then {after / 1e6:.0f} MB ({after / before - 1:+.1%})"

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import secrets
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -88,9 +89,9 @@ _GRACE: Final = 10
 
 def _show_new_key(name: str, *, is_json: bool) -> None:
     """A key on standard error, which is shown once, and its entry on standard output."""
-    from sag_retrieval.serve.access import drawn_key, hash_of  # noqa: PLC0415
+    from sag_retrieval.serve.access import hash_of  # noqa: PLC0415
 
-    key = drawn_key()
+    key = f"sag-{secrets.token_urlsafe(24)}"  # 192 random bits
     entry = {"name": name, "hash": hash_of(key)}
     if is_json:
         print_json(entry | {"key": key})

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import secrets
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -56,11 +55,6 @@ def key_of(request: HTTPConnection | None) -> AccessKey | None:
 def hash_of(key: str) -> str:
     """What the file of keys holds of a key: keys are drawn at random, so that no slow hash is needed."""
     return f"sha256:{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
-
-
-def drawn_key() -> str:
-    """A key of 192 random bits."""
-    return f"sag-{secrets.token_urlsafe(24)}"
 
 
 class AccessKeys:
@@ -243,10 +237,6 @@ _AT_ONCE: Final = 2
 answered 38, one 42 (`benchmarks/serve.py`); two, so that a slow search does not stop every other one."""
 
 
-_THREADS: Final = 40
-"""Requests that are under way in threads; of a pool of its own, as the hand-over of anyio's takes twice as long."""
-
-
 class Busy(SagError):  # noqa: N818  reads better where it is caught
     """As many questions as may ask a model at the same time are being answered."""
 
@@ -275,7 +265,7 @@ class Service:
         self._heavy = threading.BoundedSemaphore(heavy)
         self._most_heavy = heavy
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
-        self.threads = ThreadPoolExecutor(_THREADS, "door")
+        self.threads = ThreadPoolExecutor(40, "door")  # as many as anyio's, whose hand-over takes twice as long
         home = current.home
         self.homes = {str(each) for each in (home, home.absolute(), home.resolve(), home.expanduser())} - {".", "/"}
 

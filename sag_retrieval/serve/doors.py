@@ -518,11 +518,10 @@ def _way(hit: Hit, traced: dict[str, Any], events: dict[str, str]) -> FoundWay:
 
 def changes(release: Release, asked: ChangesRequest) -> ChangesAnswer:
     """List statements that later ones corrected or replaced; with `since` also new and withdrawn ones."""
-    found, cuts = release.changes(asked.since), []
-    told: dict[str, Any] = {}
-    for name, rows in found.items():
-        latest, each = [_plain(row) for row in rows[: -asked.most - 1 : -1]], asked.max_characters // len(found)
-        told[name], cut = _within(latest, each, lambda row: "".join(map(str, row.values())), name, len(rows))
+    told, cuts = dict[str, Any](), []
+    for name, rows in release.changes(asked.since).items():
+        latest, most = [_plain(row) for row in rows[: -asked.most - 1 : -1]], asked.max_characters // 3
+        told[name], cut = _within(latest, most, lambda row: "".join(map(str, row.values())), name, len(rows))
         cuts.append(cut)
     return ChangesAnswer(release=release.release_id, cut="; ".join(filter(None, cuts)), **told)
 

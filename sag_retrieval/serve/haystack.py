@@ -1,6 +1,7 @@
 """A retriever for Haystack."""
 
 import asyncio
+from dataclasses import asdict
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
@@ -72,17 +73,7 @@ class HaystackRetriever:
 
     def to_dict(self) -> dict[str, Any]:
         """What a pipeline's YAML holds of it."""
-        search = self._search
-        return default_to_dict(
-            self,
-            home=self.home,
-            k=self.k,
-            method=search.method,
-            options=search.options,
-            where=search.where,
-            sql=search.sql,
-            as_of=search.as_of,
-        )
+        return default_to_dict(self, home=self.home, k=self.k, **asdict(self._search))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "HaystackRetriever":

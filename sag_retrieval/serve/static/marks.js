@@ -2,7 +2,7 @@
 import { h } from "./dom.js";
 
 const WORD = /[\p{L}\p{N}]+/gu, HAN = /\p{Script=Han}+/gu;
-const COMMENTED = /\.(py|sh|r|rb|ya?ml|toml|ini|cfg|conf)$/i, EMPHASIS = /(?<![\w*])(\*{1,2})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])/g;
+const COMMENTED = /\.(py|pyi|sh|bash|ps1|r|rb|pl|php|jl|ya?ml|toml|ini|cfg)$/i, EMPHASIS = /(?<![\w*])(\*{1,2})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])/g;
 const CITED = 1, ASKED = 2, HEADING = 4;
 
 /** A place that the server counts in characters, as JavaScript counts it: in halves of rare ones. */

@@ -8,7 +8,6 @@ import json
 import os
 import stat
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sag_pipeline.store.source_list import FILE as SOURCES
-from sag_pipeline.store.source_list import SourceList
+from sag_pipeline.store.source_list import LISTED, SourceList
 from sag_retrieval.core import durable
 from sag_retrieval.core.home_urls import is_url, url_of
 from sag_retrieval.core.settings import HASHING, OFFLINE, Settings
@@ -26,11 +25,8 @@ from sag_retrieval.release.folders import write_lock
 FILE: Final = "ingested.json"
 HISTORY: Final = ".dagster"
 CONFIG: Final = "dagster.yaml"
-_NO_INPUT: Final = frozenset({FILE, SOURCES, HISTORY, "lock", "reports"})
+_NO_INPUT: Final = frozenset({FILE, SOURCES, LISTED, HISTORY, "lock", "reports"})
 """Of a home: an ingest and readers write them, and no ingest reads them. Of a source everything counts."""
-_TICK_NS, _COARSE_NS, _SECOND_NS = 50_000_000, 2_000_000_000, 1_000_000_000
-"""A file that changed less than a tick of its clock before it was looked at may change again and look the same: 4 to 10
-ms on Linux, two seconds where times are whole seconds (FAT)."""
 
 
 def keeps_history(home: Path) -> bool:
@@ -105,7 +101,7 @@ def _states(paths: Sequence[str], without: frozenset[str] = frozenset(), *, is_s
     Raises:
         OSError: If one is gone; in a source also if one is a link to a folder, or has only just changed.
     """
-    now, found = time.time_ns(), list[str]()
+    found = list[str]()
     rest = [(path, Path(path).stat(), False) for path in paths]
     while rest:
         path, told, is_link = rest.pop()
@@ -115,8 +111,7 @@ def _states(paths: Sequence[str], without: frozenset[str] = frozenset(), *, is_s
             with os.scandir(path) as entries:
                 rest += ((each.path, each.stat(), each.is_symlink()) for each in entries if each.name not in without)
             continue
-        newest = max(told.st_mtime_ns, told.st_ctime_ns)
-        if is_source and now - newest < (_TICK_NS if newest % _SECOND_NS else _COARSE_NS):
+        if is_source and not durable.is_settled(told):
             raise OSError(path)
-        found.append(f"{path}|{told.st_size}|{told.st_mtime_ns}|{told.st_ctime_ns}|{told.st_ino}")
+        found.append(f"{path}|{durable.state_of(told)}")
     return sorted(found)

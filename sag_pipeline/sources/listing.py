@@ -1,7 +1,7 @@
 """List the documents of a source in a stable order, without parsing them."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -40,6 +40,8 @@ class RawDocument:
     """Codec of a line or an item; empty for a whole file and a mail, whose encoding is found when it is read."""
     remote: BucketFile | None = None
     """Where the bytes of `file` lie, if it is to be fetched when it is read."""
+    state: str = ""
+    """Of a whole file, as it was found: its size, times and number."""
 
     @property
     def suffix(self) -> str:
@@ -61,7 +63,17 @@ class RawDocument:
 FoundDocument = RawDocument | Quarantined
 
 
-def list_source(source: str, options: SourceOptions | None = None, name: str | None = None) -> Iterator[FoundDocument]:
+VersionOf = Callable[[str, str, str], str]
+"""Of a document, its path and the state of its file: the version that was read of it in this state, or nothing."""
+
+
+def _unknown(document: str, path: str, state: str) -> str:  # noqa: ARG001  as every `VersionOf`
+    return ""
+
+
+def list_source(
+    source: str, options: SourceOptions | None = None, name: str | None = None, version_of: VersionOf = _unknown
+) -> Iterator[FoundDocument]:
     """Every document below a folder, or in one file, by path and line; what is skipped as `Quarantined`.
 
     Files of kinds that are not read are counted in one `Quarantined` per kind. A second document of the same id is
@@ -73,6 +85,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
         source: Path of a folder or file, or an address of a bucket or on the web.
         options: Bounds on what is read.
         name: Name of the source in tables; by default its path.
+        version_of: Says the version of a file that is as it was: it is not opened.
 
     Raises:
         SourceError: If there is no such file or folder, or it cannot be listed; of a bucket also if it is empty.
@@ -90,7 +103,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
         if not where.reason and (lacks_ocr(suffix, options) or not is_read(suffix)):
             unread.setdefault(suffix, []).append(where.path)
             continue
-        for found in _list_place(name, where, options):
+        for found in _list_place(name, where, options, version_of):
             if isinstance(found, RawDocument):
                 first = seen.setdefault(found.document_id, place(found.path, found.line))
                 if first != place(found.path, found.line):
@@ -120,15 +133,23 @@ def place(path: str, line: int | None) -> str:
     return path if line is None else f"{path}:{line}"
 
 
-def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[FoundDocument]:
-    path, suffix = where.path, where.file.suffix.lower()
+def _list_place(source: str, where: Place, options: SourceOptions, version_of: VersionOf) -> Iterator[FoundDocument]:
+    path = where.path
     if where.reason:
         yield _skipped(source, path, None, where.reason, path if where.is_unknown else None)
+        return
+    own, size = _mail_id(where.file, path), int(where.state.partition("|")[0] or 0)
+    if 0 < size <= options.max_bytes and (version := version_of(own, path, where.state)):
+        yield RawDocument(own, source, path, None, version, str(where.file), 0, size, state=where.state)
     else:
-        lister = _LISTERS.get(suffix, _list_whole)
+        lister = _LISTERS.get(where.file.suffix.lower(), _list_whole)
         try:
             if where.remote is None:
-                yield from lister(source, where.file, path, options)
+                for found in lister(source, where.file, path, options):
+                    if isinstance(found, RawDocument) and found.line is None:
+                        yield replace(found, state=where.state)
+                    else:
+                        yield found
             else:
                 yield from _list_remote(source, where, where.remote, options)
         except OSError as error:

@@ -3,20 +3,25 @@
 import json
 import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import Store
+from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.home_urls import checked_url, names_bucket, names_web
 
 FILE = "sources.json"
+LISTED = "listed"
+"""Folder of what was seen of the files of each source, so that unchanged ones are not opened again; see `Listed`."""
 ASSET = "asset://"
 """Before the key of an asset whose rows are documents: such a source has no place in the file system."""
 
@@ -36,6 +41,38 @@ class Source:
         """Whether the file or folder exists now; an asset always does; a bucket or the web is not asked."""
         is_place = not (self.path.startswith(ASSET) or names_bucket(self.path) or names_web(self.path))
         return not is_place or os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
+
+
+class Listed:
+    """Files of a source as its last sync saw them: hashes of path, state and the ledger's hash of what was read."""
+
+    def __init__(self, home: Path, source: str) -> None:
+        """Read the hashes; a file of them that is missing or damaged has none."""
+        self._file = home / LISTED / f"{blake2b(os.fsencode(source), digest_size=8).hexdigest()}.npy"
+        self._now = set[int]()
+        self._known = set[int]()
+        with suppress(OSError, ValueError, EOFError):
+            self._known.update(np.load(self._file).tolist())
+
+    def version(self, path: str, state: str, input_hash: str) -> str:
+        """The version of the bytes of a file, if it is as it was when they were read; else empty."""
+        return input_hash.rpartition("|")[2] if _seen(path, state, input_hash) in self._known else ""
+
+    def note(self, path: str, state: str, input_hash: str) -> None:
+        """Keep what was seen of a file."""
+        self._now.add(_seen(path, state, input_hash))
+
+    def save(self) -> None:
+        """Write what was noted in place of what was known."""
+        if self._now != self._known:
+            durable.make_folder(self._file.parent)
+            draft = self._file.with_suffix(".new.npy")
+            np.save(draft, np.array(sorted(self._now), np.uint64))
+            draft.replace(self._file)
+
+
+def _seen(*parts: str) -> int:
+    return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest())
 
 
 class SourceList:

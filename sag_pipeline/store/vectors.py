@@ -294,13 +294,22 @@ def _bytes_of(column: pa.BinaryArray) -> npt.NDArray[np.uint8]:
     return np.frombuffer(column.buffers()[2] or b"", np.uint8, last - first, first)
 
 
+_SPARSE_ROWS: Final = pa.schema(
+    [
+        pa.field(ID, pa.binary(16)),
+        pa.field("indices", pa.binary(), metadata={"lance-encoding:compression": "zstd"}),  # two fifths less
+        pa.field("values", pa.binary()),
+    ]
+)
+
+
 def to_rows(ids: VectorIds, vectors: Vectors) -> pa.RecordBatch:
     """Rows of a table of vectors by the hash of their text."""
     key = fixed(ids)
     if isinstance(vectors, csr_array):
         columns = {"indices": vectors.indices.astype("<u2"), "values": vectors.data.astype("<f4")}
-        packed = {name: _binary(values, vectors.indptr) for name, values in columns.items()}
-        return pa.RecordBatch.from_pydict({ID: key} | packed)
+        packed = [_binary(values, vectors.indptr) for values in columns.values()]
+        return pa.RecordBatch.from_arrays([key, *packed], schema=_SPARSE_ROWS)
     flat = np.ascontiguousarray(vectors, dtype="<f4")
     return pa.RecordBatch.from_pydict(
         {ID: key, VECTOR: pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])}

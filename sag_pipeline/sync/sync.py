@@ -12,7 +12,7 @@ from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.sources.listing import FoundDocument, RawDocument, list_source
 from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.ledger import Entry
-from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
+from sag_pipeline.store.source_list import Listed, Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.sync.bounded import ReadDocument, Readers, refusal_of
 from sag_pipeline.sync.rows import StagedRows
@@ -52,6 +52,8 @@ class _Found:
     """Path, line and document of what is stored of this source, in order."""
     refused: dict[tuple[str, int], Entry]
     """What the last run skipped, by path and line."""
+    listed: Listed
+    """What the last run saw of its files."""
     seen: set[str] = field(default_factory=set)
     staged: StagedRows | None = None
     """Rows of a table, which are read instead of the source's place."""
@@ -61,11 +63,11 @@ class _Found:
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
     @classmethod
-    def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry]) -> "_Found":
+    def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry], listed: Listed) -> "_Found":
         """Before listing."""
         places = sorted((e.path, e.line, e.unit) for e in entries if e.source == source.name)
         refused = {(entry.path, entry.line): entry for entry in faults}
-        return cls(source, {entry.unit: entry for entry in entries}, places, refused)
+        return cls(source, {entry.unit: entry for entry in entries}, places, refused, listed)
 
     def gone(self) -> list[str]:
         """Documents of this source that are no longer there, or that a partial table says are deleted."""
@@ -73,6 +75,11 @@ class _Found:
         if self.staged is None or not self.staged.is_partial:
             return missing
         return [unit for unit in missing if unit in self.staged.deleted]
+
+    def version_of(self, document: str, path: str, state: str) -> str:
+        """The version of a document whose file is as it was when the ledger's one was read; empty for others."""
+        owner = self.known.get(document)
+        return self.listed.version(path, state, owner.input_hash) if owner and owner.source == self.source.name else ""
 
     def skip(self, skipped: Quarantined, refusal: str = "") -> None:
         """Record a reason, and keep what is stored of a place that could not be listed or read.
@@ -149,7 +156,7 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     source = one_source(store, given)
     store.remove_deleted()
     known = store.ledger.entries("step = 'documents' AND kind = 'document'")
-    found = _Found.nothing(source, known, _faults(store, source))
+    found = _Found.nothing(source, known, _faults(store, source), Listed(store.home, source.name))
     found.staged, found.away = staged, store.taken_out.keys()
     _list(step, given, found, options)
     SourceList(store).put(source)
@@ -167,6 +174,7 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     gone = found.gone()
     store.remove(gone)
     _write_aside(store, source, found.aside)
+    found.listed.save()
     tally.counts["removed"] = len(gone)
     tally.counts["failed"] = len(found.aside)
     tally.seconds = time.perf_counter() - started
@@ -195,7 +203,11 @@ def tell_fault(store: Store, given: str, reason: str) -> None:
 
 def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> None:
     name = found.source.name
-    listed = list_source(given, options.source, name) if found.staged is None else _rows(found.staged, name, options)
+    listed = (
+        list_source(given, options.source, name, found.version_of)
+        if found.staged is None
+        else _rows(found.staged, name, options)
+    )
     for raw in reported(listed, step.name, lambda raw: raw.path):
         if isinstance(raw, Quarantined):
             found.skip(raw)
@@ -218,6 +230,8 @@ def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> No
                 _skip_again(found, old, pending)
             else:
                 found.fresh.append((raw, pending))
+        elif raw.state:
+            found.listed.note(raw.path, raw.state, state)
 
 
 def _rows(staged: StagedRows, name: str, options: SyncOptions) -> Iterator[FoundDocument]:
@@ -271,6 +285,8 @@ def _commit(
             continue
         outcomes.append(DocumentOutcome(pending, (document,), warning=warning))
         places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))
+        if raw.state:
+            found.listed.note(raw.path, raw.state, pending.input_hash)
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1
     store.commit(step, outcomes, places)

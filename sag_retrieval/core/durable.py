@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -9,8 +10,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+_TICK_NS, _COARSE_NS, _SECOND_NS = 50_000_000, 2_000_000_000, 1_000_000_000
+"""A file that changed less than a tick of its clock before it was looked at may change again and look the same: 4 to 10
+ms on Linux, two seconds where times are whole seconds (FAT)."""
 _fcntl: Final[Any] = import_module("fcntl") if find_spec("fcntl") else None
 """None on Windows."""
+
+
+def state_of(told: os.stat_result) -> str:
+    """Size, times and number of a file: another one whenever its bytes were written again, as `make` takes it."""
+    return f"{told.st_size}|{told.st_mtime_ns}|{told.st_ctime_ns}|{told.st_ino}"
+
+
+def is_settled(told: os.stat_result) -> bool:
+    """Whether a file cannot change any more and look the same: it has not only just changed."""
+    newest = max(told.st_mtime_ns, told.st_ctime_ns)
+    return time.time_ns() - newest >= (_TICK_NS if newest % _SECOND_NS else _COARSE_NS)
 
 
 def take_lock(file: int, *, is_shared: bool = False, waits: bool = False) -> bool:

@@ -27,27 +27,28 @@ _BATCH: Final = 4096
 
 @dataclass(frozen=True, eq=False)
 class HashingFit:
-    """Document frequency of each feature in a corpus, by bucket of its hash; constant size (4 MB)."""
+    """Document frequency of each feature in a corpus, by bucket of its hash; constant size (1 to 4 MB)."""
 
-    document_frequency: npt.NDArray[np.uint32]
+    document_frequency: npt.NDArray[np.unsignedinteger]
     text_count: int
 
     def idf(self, features: Words64) -> npt.NDArray[np.float64]:
         """`ln(1 + texts / texts with it)` of a feature, 1 for an empty fit: docs/algorithm.md §search.1."""
         if self.text_count == 0:
             return np.ones(len(features))
-        frequency = self.document_frequency[features & np.uint64(BUCKETS - 1)]
+        frequency = self.document_frequency[features & np.uint64(BUCKETS - 1)].astype(np.uint32)
         return np.asarray(np.log1p(self.text_count / np.maximum(frequency, 1)), np.float64)
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the table."""
-        return blake2b(np.ascontiguousarray(self.document_frequency).data, digest_size=8).hexdigest()
+        return blake2b(np.ascontiguousarray(self.document_frequency, np.uint32).data, digest_size=8).hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write `hashing.npy`: the table followed by the number of texts."""
+        """Write `hashing.npy`: the table followed by the number of texts, in as few bytes as that number takes."""
         folder.mkdir(parents=True, exist_ok=True)
-        np.save(folder / _FILE, np.append(self.document_frequency, np.uint32(self.text_count)))
+        whole = np.append(self.document_frequency, np.uint32(self.text_count))
+        np.save(folder / _FILE, whole.astype(np.min_scalar_type(max(self.text_count, int(whole.max())))))
 
     @classmethod
     def load(cls, folder: Path) -> "HashingFit":

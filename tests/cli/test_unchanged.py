@@ -112,3 +112,19 @@ def test_a_file_that_was_skipped_with_errors_is_tried_again(home, source):
     source({"a.md": "# Heron\n\nLin opened the Heron plant in 2024.\n", "b.md": ""})
     time.sleep(0.1)
     assert [is_run(), is_run()] == [True, True]
+
+
+def test_of_a_source_only_files_that_changed_are_opened(known, monkeypatch):
+    opened = []
+    monkeypatch.setattr(
+        "sag_pipeline.sources.listing.open_regular", lambda file: opened.append(file.name) or file.open("rb")
+    )
+    touch_as_before(known)
+    assert ingest()["steps"]["documents"]["changed"] == 1
+    assert set(opened) == {"a.md"}
+
+    for file in (known / "listed").iterdir():
+        file.write_bytes(b"torn")
+    Path("inbox/c.md").write_text("# Teal\n\nTeal was founded in 1999.\n")
+    assert ingest()["steps"]["documents"]["new"] == 1
+    assert set(opened) == {"a.md", "b.md", "c.md"}

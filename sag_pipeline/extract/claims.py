@@ -145,6 +145,11 @@ class Claim:
                     yield start, start + len(name), Stated(OFFICE, key, name)
 
     @cached_property
+    def digits(self) -> frozenset[str]:
+        """Its numbers as they are written, but years."""
+        return frozenset(found for each in _NUMBER.findall(self.content) if not _YEAR.fullmatch(found := fold(each)))
+
+    @cached_property
     def figures(self) -> frozenset[str]:
         """Digits of its numbers that two statements hardly share by chance: three that count at least, and no year."""
         found = (fold(each[0]).replace(",", "").replace(".", "") for each in _NUMBER.finditer(self.content))
@@ -238,6 +243,11 @@ class Claim:
     def family(self) -> str:
         """The title without versions and dates: that of other versions of the same document."""
         return " ".join(fold(_SPELLED.sub(" ", revising("version").sub(" ", self.title))).split())
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The words of its title."""
+        return subject_terms(self.title)
 
     @cached_property
     def versions(self) -> frozenset[str]:
@@ -334,21 +344,25 @@ def sentences_of(whole: Claim) -> list[Claim]:
     text, found, is_unsure = whole.content, list[Claim](), whole.is_unsure
     speaker = _SPEAKER.match(text)
     first = speaker.end() if speaker and speaker[1] in whole.names.values() else 0
-    for number, (start, end) in enumerate(spans_within(text, first, len(text))):
+    spans = [*spans_within(text, first, len(text))]
+    for number, (start, end) in enumerate(spans):
         said = text[start:end]
         said = said[opens.end() :] if (opens := _OPENS.match(said)) else said
         said = _LABEL.sub("", said) if "; " in said else said
-        names = {key: name for key, name in whole.names.items() if name in said}
-        own = replace(
-            whole,
-            event_id=f"{whole.event_id}#{number}" if number else whole.event_id,
-            content=said,
-            names=names,
-            persons=whole.persons & names.keys(),
-            is_unsure=is_unsure,
+        own = {key: name for key, name in whole.names.items() if name in said}
+        numbered = f"{whole.event_id}#{number}" if number else whole.event_id
+        found.append(
+            replace(
+                whole,
+                event_id=numbered,
+                content=said,
+                names=own,
+                persons=whole.persons & own.keys(),
+                is_unsure=is_unsure,
+            )
         )
-        found.append(own)
-        is_unsure = whole.is_unsure or (revising("hedged").search(said) is not None and not said.endswith(("?", "？")))
+        if number < len(spans) - 1 and not whole.is_unsure:
+            is_unsure = revising("hedged").search(said) is not None and not said.endswith(("?", "？"))
     return found
 
 

@@ -29,7 +29,7 @@ from sag_retrieval.language.dates import DATE
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day, revising, subject_terms
 from sag_retrieval.language.words import STOP_WORDS, fold, is_cjk
 
-REVISIONS_VERSION: Final = "5"
+REVISIONS_VERSION: Final = "6"
 """To be raised with whatever changes which revisions are found."""
 
 _CONTAINED: Final = 0.5
@@ -107,18 +107,19 @@ def compared(pairs: Iterable[tuple[Claim, Claim]]) -> Iterator[Revision]:
 
 def _compare(one: Claim, other: Claim) -> Revision | None:
     """The revision that two statements make without saying so, or None."""
-    ordered = _ordered(one, other)
     if one.document_id == other.document_id and one.said == other.said:
         return None
+    ordered = _ordered(one, other) if one.said and other.said else None
     if ordered and _are_versions(*ordered):
         return _replaced(*ordered)
-    return _stated_alike(one, other, ordered) if _may_differ(one, other) else None
+    return _stated_alike(one, other) if _may_differ(one, other) else None
 
 
-def _stated_alike(one: Claim, other: Claim, ordered: tuple[Claim, Claim] | None) -> Revision | None:
+def _stated_alike(one: Claim, other: Claim) -> Revision | None:
     likeness = _likeness(one.terms, other.terms)
     if likeness.alike < _ALIKE_RELATED or one.numbers != other.numbers or (one.is_weak and other.is_weak):
         return None
+    ordered = _ordered(one, other)
     earlier, later = ordered or (one, other)
     is_sure = ordered is not None and not later.is_weak
     if later.is_weak:  # what is firm stands before a rumour, whenever that was
@@ -139,10 +140,13 @@ def _stated_alike(one: Claim, other: Claim, ordered: tuple[Claim, Claim] | None)
 
 def _are_versions(earlier: Claim, later: Claim) -> bool:
     """Whether both documents are of one title, and the later one says from when it holds or which version it is."""
+    if earlier.document_id == later.document_id or len(earlier.called & later.called) < _LEAST_TERMS:
+        return False
     shared = later.versions & subject_terms(earlier.family)
     least = _LEAST_TERMS * 2 if any(map(is_cjk, shared)) else _LEAST_TERMS
-    is_one = len(shared) >= max(least, len(later.versions) / 2)
-    return is_one and earlier.document_id != later.document_id and not revising("draft").search(earlier.title)
+    return (
+        len(shared) >= least and 2 * len(shared) > len(later.versions) and not revising("draft").search(earlier.title)
+    )
 
 
 def _replaced(earlier: Claim, later: Claim) -> Revision | None:

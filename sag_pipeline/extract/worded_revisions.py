@@ -42,7 +42,7 @@ def _corrected(earlier: Claim, later: Claim) -> Revision | None:
 
     That the figure is the same is most of the evidence: a word or a name of both, titles included, is the rest.
     """
-    if later.is_weak:
+    if not earlier.digits & later.digits or later.is_weak:
         return None
     figures = earlier.figures & later.figures
     for old, new, sentence in later.corrections:

@@ -10,13 +10,14 @@ from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
-from sag_retrieval.ask.question import question_parts
+from sag_retrieval.ask.question import QuestionPart, question_parts
 from sag_retrieval.ask.relations import Relation, RelationColumn, RelationRow
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import TableAnswer, plan_of, run_plan, today_of
 from sag_retrieval.ask.table_question import Filter, Reading, nearest_relations, read_question
+from sag_retrieval.ask.values import counts
 from sag_retrieval.language.words import fold, is_cjk, tokens
 from sag_retrieval.notebook import snippet
 
@@ -175,8 +176,8 @@ def _with_sentence(answer: TableAnswer, named: _Named) -> TableAnswer:
 def is_of_another_row(session: Session, answer: PartAnswer) -> bool:
     """Whether the best sentence is a row of a table that the question does not ask for, though it names its columns.
 
-    `Who is the manager of Gull Quay?` is not answered by the row of another site, nor `how many` by one row, nor what
-    several rows fit by one of them.
+    `Who is the manager of Gull Quay?` is not answered by the row of another site, nor `how many` by one row that counts
+    nothing of what the question names, nor what several rows fit by one of them.
     """
     context = session.context
     if context is None or not answer.sentences:
@@ -187,9 +188,17 @@ def is_of_another_row(session: Session, answer: PartAnswer) -> bool:
         if any(document == hit.document_id for document, _ in relation.tables):
             rows = (row for row in relation.rows if row.document_id == hit.document_id and row.start < end)
             row = next((row for row in rows if start < row.end), None)
-            if row is not None:
+            if row is not None and not _states_count(answer.part, best.text):
                 return _is_strange(read_question(answer.part.text, relation), row)
     return False
+
+
+def _states_count(part: QuestionPart, row: str) -> bool:
+    """Whether a row says how many: it counts what is asked for, and the question names all its other cells."""
+    cells = [fold(cell.partition(":")[2]).strip() for cell in row.split("|") if ":" in cell]
+    named = [cell for cell in cells if not any(map(str.isdigit, cell))]
+    is_named = len(named) > 1 and all(cell in fold(part.text) for cell in named)
+    return part.kind == "number" and is_named and counts(row, part.counted)
 
 
 def _is_strange(reading: Reading, row: RelationRow) -> bool:

@@ -11,6 +11,7 @@ from sag_retrieval.ask.plan import Plan, SubQuestion
 from sag_retrieval.language.asked import asked_words, asking
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.sentences import sentence_spans
+from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem, tokens
 from sag_retrieval.release.arrays import Index
 
@@ -182,6 +183,8 @@ def _part(text: str, *, is_first: bool) -> QuestionPart:
     first = min(((-1 if kind == "comparison" else start, _KINDS.index(kind)) for start, kind in found), default=None)
     kind: AnswerKind = _KINDS[first[1]] if first else "statement"
     bare = asking(kind, "kinds").sub(" ", text) if kind in _BARE_KINDS else text
+    for tense in ("asks_past", "asks_present"):  # which of two statements is meant, and no word of either
+        bare = revising(tense).sub(" ", bare)
     terms = _telling(question_terms(bare)) or question_terms(text)
     clauses = [clause for clause in _CLAUSE_MARK.split(text) if asking("asks").search(clause)]
     counted = asking("counted").search(text)

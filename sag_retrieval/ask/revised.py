@@ -11,7 +11,8 @@ from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.values import numbers_in
 from sag_retrieval.language.asked import asking
-from sag_retrieval.language.spans import UNCONFIRMED
+from sag_retrieval.language.data import patterns
+from sag_retrieval.language.spans import UNCONFIRMED, subject_terms
 from sag_retrieval.language.words import fold, is_cjk
 from sag_retrieval.search.revised import HitRevision, asks_past, wants_earlier
 
@@ -53,7 +54,7 @@ def _exchanged(sentence: Sentence, hits: Sequence[FoundPassage], question: str) 
             one
             for name in ("revised_by", "revises")
             for one in _touching(getattr(hit, name, ()), start, end)
-            if _is_step(one, name, question)
+            if _is_step(one, name, question) and not _is_of_other_part(one, sentence.text, question)
         ]
         others = [other for one in steps if (other := _sentence_of(one, sentence, hits))]
         found = next(iter(others), None)
@@ -74,6 +75,18 @@ def _is_step(one: HitRevision, name: str, question: str) -> bool:
     if name == "revised_by":
         return not wants_earlier(question, one.own_said, one.said)
     return wants_earlier(question, one.said, one.own_said)
+
+
+def _is_of_other_part(one: HitRevision, text: str, question: str) -> bool:
+    """Whether another number of the sentence is asked for: more words of the question stand beside that one alone."""
+    clauses = [clause for clause in patterns("all")["clause_of_list"].split(text) if numbers_in(clause)]
+    own, others = list[frozenset[str]](), list[frozenset[str]]()
+    for clause in clauses:
+        (own if one.own_value and one.own_value in clause else others).append(subject_terms(clause))
+    if not own or not others:
+        return False
+    asked, beside = subject_terms(question), frozenset().union(*own)
+    return max(len(asked & (each - beside)) for each in others) > len(asked & (beside - frozenset().union(*others)))
 
 
 def _touching(revisions: Iterable[HitRevision], start: int, end: int) -> list[HitRevision]:

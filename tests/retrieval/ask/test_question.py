@@ -187,3 +187,19 @@ def test_figures_of_dates_and_identifiers_count_nothing():
 
 def test_one_capitalised_word_at_the_start_is_no_name():
     assert names_in("Pumps failed when Ann Lee of Acme came.", ()) == {"ann lee of acme"}
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "without"),
+    [
+        ("Where were the files kept originally?", "place", "origin"),
+        ("How many members did the club have at the outset?", "number", "outset"),
+        ("药柜以前在哪里？", "place", "以前"),
+        ("顺延之前，开放日是几月几日？", "date", "之前"),
+    ],
+)
+def test_words_that_only_say_which_time_is_meant_are_no_words_to_find(question, kind, without):
+    (part,) = question_parts(question)
+
+    assert part.kind == kind
+    assert without not in part.terms

@@ -108,9 +108,10 @@ _FACE = [
     "sag_retrieval/reports/report.py",
 ]
 """Modules whose examples open a release."""
+_modules = [path for package in ("sag_retrieval", "sag_pipeline") for path in sorted((ROOT / package).rglob("*.py"))]
 _docstrings = Sybil(
     parsers=[DocTestParser(optionflags=_FLAGS)],
-    patterns=["sag_retrieval/**/*.py", "sag_retrieval/*.py", "sag_pipeline/**/*.py", "sag_pipeline/*.py"],
+    patterns=[str(path.relative_to(ROOT)) for path in _modules if ">>>" in path.read_text(encoding="utf-8")],
     excludes=_FACE,
     document_types={".py": PythonDocStringDocument},
 )

@@ -15,9 +15,10 @@ lint:
     ruff check .
     ruff format --check .
 
-# Types, strictly
+# Types, strictly, and those that a user of the package sees
 types:
     mypy
+    mypy tests/typing/face.py
 
 # Who may import whom
 imports:

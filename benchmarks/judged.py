@@ -146,15 +146,20 @@ SHARES = {
 
 
 @cache  # several sets judge the same documents
-def extracted(document: Document) -> tuple[list[Event], dict[str, list[Key]]]:
-    """Events with their dates, and the keys of each but titles, as an ingest without a model makes them."""
+def events_of(document: Document) -> list[Event]:
+    """Events with their dates, as an ingest without a model makes them."""
     chunks = split_chunks(document, offline_sections(document))
-    events = with_context_dates(document, [event for made in offline_events(document, chunks) for event in made])
+    return with_context_dates(document, [event for made in offline_events(document, chunks) for event in made])
+
+
+@cache
+def keys_of(document: Document) -> dict[str, list[Key]]:
+    """The keys but titles of each event, as an ingest without a model makes them."""
     keys: dict[str, list[Key]] = {}
-    for link in offline_keys(document, chunks, events):
+    for link in offline_keys(document, (), events_of(document)):
         if link.key.key_type != TITLE:
             keys.setdefault(link.event_id, []).append(link.key)
-    return events, keys
+    return keys
 
 
 def digest(*parts: str) -> str:
@@ -185,7 +190,11 @@ def judged_keys() -> dict[str, Any]:
         rows[row["corpus"]].append(row)
     found: dict[str, Any] = {}
     for corpus, own in rows.items():
-        links = (extracted(document)[1] for document in OF_KEYS[corpus]())
+        judged = {row["event_id"] for row in own}
+        documents = (
+            each for each in OF_KEYS[corpus]() if not judged.isdisjoint(one.event_id for one in events_of(each))
+        )
+        links = map(keys_of, documents)
         made = {(event, key.key_id) for each in links for event, keys in each.items() for key in keys}
         for half in HALVES:
             part = [row for row in own if row["half"] == half]
@@ -219,20 +228,17 @@ class Sampled(NamedTuple):
     keys: tuple[Key, ...]
 
 
-def sampled(name: str, documents: Documents) -> tuple[list[Sampled], Counter[str]]:
-    """The sampled events of a corpus, each content once; and of all its events, how many keys have each type."""
+def sampled(name: str, documents: Documents) -> list[Sampled]:
+    """The sampled events of a corpus, each content once."""
     found: dict[str, Sampled] = {}
-    types = Counter[str]()
     for document in documents():
-        events, keys = extracted(document)
-        types.update(key.key_type for own in keys.values() for key in own)
-        for event in events:
+        for event in events_of(document):
             identity = digest(name, event.content)
             if int(identity[:8], 16) < SHARES[name] * 2**32:
-                own = tuple(keys.get(event.event_id, ()))
+                own = tuple(keys_of(document).get(event.event_id, ()))
                 one = Sampled(name, half_of(identity), identity, event.content, document.title, own)
                 found.setdefault(identity, one)
-    return sorted(found.values(), key=lambda one: one.event), types
+    return sorted(found.values(), key=lambda one: one.event)
 
 
 def mark_of(key: Key) -> tuple[str, str]:
@@ -291,18 +297,15 @@ def event_shares(counts: Counter[str]) -> dict[str, Any]:
 
 
 def judged_events(manuals: Path = MANUALS) -> dict[str, Any]:
-    """The shares by half and by corpus and half, and the share of `entity` among all keys of a corpus."""
+    """The shares by half and by corpus and half."""
     verdicts = Verdicts()
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    types: dict[str, float] = {}
     for name, documents in of_events(manuals).items():
-        events, kinds = sampled(name, documents)
-        types[name] = round(100 * kinds[ENTITY] / max(1, kinds.total()), 1)
-        for event in events:
+        for event in sampled(name, documents):
             found = verdicts.count(event)
             counts[f"{name} {event.half}"] += found
             counts[event.half] += found
-    return {**{name: event_shares(count) for name, count in sorted(counts.items())}, "entity of all keys": types}
+    return {name: event_shares(count) for name, count in sorted(counts.items())}
 
 
 def show(event: Sampled) -> str:
@@ -374,7 +377,7 @@ def marked() -> Iterator[tuple[str, str, int]]:
     for name in sorted({corpus for corpus, _ in marks}):
         seen = set[str]()
         for document in OF_QUOTES[name]():
-            for event in extracted(document)[0]:
+            for event in events_of(document):
                 identity = digest(name, event.content)
                 if (name, identity) in marks and identity not in seen:
                     seen.add(identity)
@@ -447,7 +450,7 @@ def main() -> None:
     elif not chosen.show:
         print(json.dumps(judged_events(chosen.manuals), indent=1, ensure_ascii=False))
     else:
-        every = (event for name, of in of_events(chosen.manuals).items() for event in sampled(name, of)[0])
+        every = (event for name, of in of_events(chosen.manuals).items() for event in sampled(name, of))
         print("\n".join(show(event) for event in every if event.half == chosen.show))
 
 

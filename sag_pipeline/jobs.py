@@ -1,24 +1,31 @@
 """Run a Dagster job from the command line or from code, in this process."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 from hashlib import blake2b
+from inspect import isgeneratorfunction, signature
+from logging import CRITICAL, getLogger
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import dagster as dg
+from dagster._utils.error import serializable_error_info_from_exc_info
+from pydantic import ValidationError
 
-from sag_pipeline.components.corpus import Corpus, corpus_definitions
-from sag_pipeline.definitions import defs
+from sag_pipeline.defs.assets import ASSETS
 from sag_pipeline.defs.config import run_config
-from sag_pipeline.defs.corpus_assets import CorpusSpec, owner_of
+from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec, owner_of
+from sag_pipeline.defs.resources import KEY, PipelineResource
 from sag_pipeline.defs.sensors import TOLD_BY, asset_of, causes, reason_of, tell, told_in
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener
-from sag_pipeline.runs.dagster_runs import HOME, in_words, open_instance, process_tag
+from sag_pipeline.runs.dagster_runs import HOME, is_kept
 from sag_pipeline.sources.folders import launched_here
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import QUERY_INTERRUPTED, SagError, SettingsError
@@ -27,25 +34,111 @@ from sag_retrieval.core.schema_file import default_schema, home_schema
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.core.telemetry import span
 
+_silent = getLogger(f"{__name__}.unrecorded")
+_silent.setLevel(CRITICAL)  # the command says what is to be read
+
 
 def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Run a job in this process and return the metadata of each asset it made.
+    """Run `ingest` or `report` in this process and return the metadata of each asset it made.
 
-    Each step is reported to the listener of `sag_pipeline.progress` when it starts.
+    Each step is reported to the listener of `sag_pipeline.progress` when it starts. Where no record of runs is kept
+    (`dagster_runs.is_kept`), the assets are made one after another without an instance of Dagster.
 
     Raises:
         SagError: If an asset or a check failed, with its reason.
         SettingsError: If the configuration of the run, or `dagster.yaml`, cannot be used.
         KeyboardInterrupt: If Ctrl-C ended the run; committed batches stay.
     """
-    settings = load_settings()
+    settings, run_id = load_settings(), str(uuid4())
     home = os.path.realpath(settings.home)
-    with open_instance() as instance, launched_here():
+    with launched_here():
+        job, made, reason = (_recorded if is_kept() else _unrecorded)(name, run_config, home, run_id)
+    if reason:
+        tell(settings, told_in(job, run_id, home, reason))
+        raise SagError(f"{name} failed: {reason}")
+    return made
+
+
+_Outcome = tuple[str, dict[str, dict[str, Any]], str]
+"""Name of the job, metadata of what was made, and why it failed."""
+
+
+def _unrecorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str) -> _Outcome:
+    """The assets of a job: the imports and records of an instance, which nobody could read, would take two seconds."""
+    del home
+    report, made = listener(), dict[str, dict[str, Any]]()
+    try:
+        resource = PipelineResource(**run_config.get("resources", {}).get(KEY, {}).get("config", {}))
+        resource.setup_for_execution(None)
+        with span("run", step=name, **{"dagster.run_id": run_id}):
+            for asset in _assets_of(name):
+                table, verb = asset.body.__name__, asset.described.verb
+                report(table, 0, 0)
+                config = run_config.get("ops", {}).get(f"{verb}_{table}" if verb else table, {}).get("config", {})
+                run = SimpleNamespace(job_name=name, run_id=run_id)
+                made[table], wrong = _made(asset, resource, run, config)
+                if wrong:
+                    return name, made, reason_of(wrong, ())
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise SettingsError(f"job {name!r}: {'; '.join(faults)}") from error
+    except Exception as error:  # as Dagster takes them: the reason is told in its words
+        info = serializable_error_info_from_exc_info(sys.exc_info())
+        if any(QUERY_INTERRUPTED in f"{each.cls_name} {each.message}" for each in causes(info)):
+            raise KeyboardInterrupt from error
+        failed: Any = SimpleNamespace(step_key=table, step_failure_data=SimpleNamespace(error=info))
+        return name, made, reason_of((), [failed])
+    return name, made, ""
+
+
+def _assets_of(job: str) -> list[CorpusAsset]:
+    """The assets of a job, each after those that it is made of."""
+    known = {each.body.__name__: each for each in ASSETS}
+    if job == "report":
+        return [known["communities"], known["report"]]
+    wanted, found = ["communities"], dict[str, Sequence[str]]()
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found[name] = known[name].described.deps
+            wanted += found[name]
+    return [known[name] for name in TopologicalSorter(found).static_order()]
+
+
+def _made(asset: CorpusAsset, resource: PipelineResource, run: Any, config: Mapping[str, Any]) -> tuple[Any, list[Any]]:  # noqa: ANN401  of a run
+    """What one asset says of what it made, and its failed checks that refuse it."""
+    body: Any = asset.body
+    name, wanted = body.__name__, signature(body).parameters
+    offered = {
+        "context": SimpleNamespace(asset_key=dg.AssetKey([name]), log=_silent, retry_number=0, run=run, instance=None),
+        KEY: resource,
+        "spec": CorpusSpec(resource=resource),
+        "tables": {},
+    }
+    if "config" in wanted:
+        offered["config"] = wanted["config"].annotation(**config)
+    said, wrong = dict[str, Any](), list[Any]()
+    with span("step", step=name, corpus="", **{"dagster.run_id": run.run_id}):
+        done = body(**{argument: offered[argument] for argument in wanted})
+        for each in done if isgeneratorfunction(body) else [done]:
+            checks = [each] if isinstance(each, dg.AssetCheckResult) else each.check_results or ()
+            wrong += [one for one in checks if not one.passed and one.severity is dg.AssetCheckSeverity.ERROR]
+            if isinstance(each, dg.MaterializeResult):
+                plain = {key: (value, _plain(value)) for key, value in (each.metadata or {}).items()}
+                said = {key: value if shown is None else shown for key, (value, shown) in plain.items()}
+    return said, wrong
+
+
+def _recorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str) -> _Outcome:
+    """A job as a run of the instance."""
+    from sag_pipeline.runs.dagster_runs import in_words, open_instance, process_tag  # noqa: PLC0415
+
+    with open_instance() as instance:
         spec, known = _corpus_of(home, instance)
         job = known.resolve_job_def(spec.named(name))
         config = {**_under(spec, run_config), "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        run_id, report = str(uuid4()), listener()
-        tags = {**process_tag(), HOME: home, **({TOLD_BY: "command"} if settings.alert else {})}
+        report = listener()
+        tags = {**process_tag(), HOME: home, **({TOLD_BY: "command"} if load_settings().alert else {})}
 
         def on_event(entry: dg.EventLogEntry) -> None:
             event = entry.dagster_event
@@ -70,13 +163,12 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     if _is_interrupted(result):
         raise KeyboardInterrupt
     if not result.success:
-        tell(settings, told_in(spec.named(name), run_id, home, reason := _reason(result)))
-        raise SagError(f"{name} failed: {reason}")
+        return spec.named(name), {}, _reason(result)
     found: dict[str, dict[str, Any]] = {}
     for event in result.get_asset_materialization_events():
         made = event.step_materialization_data.materialization
         found[made.asset_key.path[-1]] = {n: _plain(value) for n, value in made.metadata.items()}
-    return found
+    return spec.named(name), found, ""
 
 
 def _corpus_of(home: str, instance: dg.DagsterInstance) -> tuple[CorpusSpec, dg.Definitions]:
@@ -84,6 +176,9 @@ def _corpus_of(home: str, instance: dg.DagsterInstance) -> tuple[CorpusSpec, dg.
 
     Then its materializations have a prefix of their own, so that they are not taken for those of the other home.
     """
+    from sag_pipeline.components.corpus import Corpus, corpus_definitions  # noqa: PLC0415  a run without records
+    from sag_pipeline.definitions import defs  # noqa: PLC0415  has no use for them
+
     owner = owner_of(instance, dg.AssetKey("documents"))
     if owner is None or owner.home == home or not Path(owner.home).is_dir():
         return CorpusSpec(), defs

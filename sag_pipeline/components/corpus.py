@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -17,9 +16,9 @@ from dagster._utils.schedules import cron_string_iterator, is_valid_cron_schedul
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 from pydantic import Field, create_model
 
-from sag_pipeline.defs.assets import documents, release, report
+from sag_pipeline.defs.assets import ASSETS, report
 from sag_pipeline.defs.config import run_config
-from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec, home_of
+from sag_pipeline.defs.corpus_assets import CorpusSpec, home_of
 from sag_pipeline.defs.resources import PipelineResource
 from sag_pipeline.defs.sensors import changed_sensor, failure_sensor, sensors_of
 from sag_pipeline.options import RunOptions
@@ -30,24 +29,11 @@ from sag_retrieval.core.option_types import json_schema, presets_of
 from sag_retrieval.core.options import Option, build_options, options_of
 from sag_retrieval.core.schema_file import read_schema
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.schema import ADDED
 
 if TYPE_CHECKING:
     from sag_retrieval.reports.scope import Scope
 
 _log = logging.getLogger(__name__)
-ASSETS: Final = tuple(
-    value
-    for module in (
-        documents,
-        *(import_module(f"sag_pipeline.defs.assets.{name}") for name in ADDED),
-        release,
-        report,
-    )
-    for value in vars(module).values()
-    if isinstance(value, CorpusAsset)
-)
-"""What every corpus has, in the order of their modules."""
 _TICKS = 64
 """Ticks of a schedule that are looked at for its longest pause: a year of weeks, two months of days."""
 

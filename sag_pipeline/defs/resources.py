@@ -85,7 +85,7 @@ class PipelineResource(_Configured):
         settings = self.settings()
         return read_schema(self.key_schema) if self.key_schema else home_schema(settings.home, settings.schema)
 
-    def setup_for_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002  of Dagster
+    def setup_for_execution(self, context: dg.InitResourceContext | None) -> None:  # noqa: ARG002  of Dagster
         """Read the settings once for all steps of a run."""
         self._settings = self.settings()
 

@@ -1,8 +1,7 @@
 """What a statement claims: its values, its words and names, when it was said, and what words of correction it has."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
@@ -24,12 +23,13 @@ _NOUN = patterns("all")["counted_noun"]
 """What is counted, behind a number."""
 _DIGITS = patterns("all")["digits"]
 _CLOCK = patterns("all")["clock"]
-_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?![\w-])|(?<=[\u3400-\u9fff])\d+(?:[.,]\d+)*")
+_NUMBER = patterns("all")["number_stated"]
 _SPELLED = patterns("all")["spelled_date"]
 _EXACT: Final = 3
 _BESIDE: Final = 24
 """Characters beside a value in which words tell that it is an old one."""
 _NAMED = patterns("all")["numbered_name"]
+_SPEAKER, _OPENS, _LABEL = (patterns("all")[name] for name in ("speaker_label", "opens_clause", "label_of_words"))
 _YEAR = patterns("all")["year"]
 
 
@@ -82,6 +82,8 @@ class Claim:
     """Ids of the names that the title of its document has: what a statement that names nothing is about."""
     is_unsure: bool = False
     """Whether it stands in a draft, or where a message repeats an earlier one."""
+    is_in_force: bool = False
+    """Whether its document says from which day it holds, as a policy does."""
 
     @cached_property
     def values(self) -> tuple[Stated, ...]:
@@ -192,7 +194,7 @@ class Claim:
     def corrections(self) -> list[Correction]:
         """The amounts that it takes back, each with the nearest one of its sentence that holds."""
         found = list[Correction]()
-        for start, end in spans_within(self.content, 0, len(self.content)) if self.corrects else ():
+        for start, end in spans_within(self.content, 0, len(self.content)) if self.corrects or self.changes else ():
             inside = [each for each in self._placed if start <= each[0] < end and each[2].figure]
             is_wrong = [is_old_at(self.content[start:end], at - start, to - start) for at, to, _ in inside]
             right = [each for each, wrong in zip(inside, is_wrong, strict=True) if not wrong]
@@ -236,6 +238,13 @@ class Claim:
     def family(self) -> str:
         """The title without versions and dates: that of other versions of the same document."""
         return " ".join(fold(_SPELLED.sub(" ", revising("version").sub(" ", self.title))).split())
+
+    @cached_property
+    def versions(self) -> frozenset[str]:
+        """The words of its title that name every version of it; none of a draft, or where nothing says it is one."""
+        is_one = self.is_in_force or revising("version").search(f"{self.title} {self.document_id}")
+        is_draft = self.is_unsure or revising("draft").search(f"{self.title} {self.document_id}")
+        return subject_terms(self.family) if is_one and not is_draft else frozenset()
 
     @cached_property
     def period(self) -> str:
@@ -309,6 +318,38 @@ def is_old_at(text: str, start: int, end: int) -> bool:
     before, behind = text[max(0, start - _BESIDE) : start], text[end : end + _BESIDE]
     names = (("old_before", "old_behind"), ("wrong_before", "wrong_behind"))
     return any(revising(left).search(before) or revising(right).match(behind) for left, right in names)
+
+
+def sentences_of(whole: Claim) -> list[Claim]:
+    """Each sentence of an event as a claim of its own, which says one thing: without speaker, number and bare labels.
+
+    All but the first have a number behind the id of the event. What follows a rumour is one.
+
+    Examples:
+        >>> told = Claim("e1", "a.eml", "c1", "2. The yard is swept. The fee is 5 euros.", "Mail")
+        >>> [(one.event_id, one.content) for one in sentences_of(told)]
+        [('e1', 'The yard is swept.'), ('e1#1', 'The fee is 5 euros.')]
+
+    """
+    text, found, is_unsure = whole.content, list[Claim](), whole.is_unsure
+    speaker = _SPEAKER.match(text)
+    first = speaker.end() if speaker and speaker[1] in whole.names.values() else 0
+    for number, (start, end) in enumerate(spans_within(text, first, len(text))):
+        said = text[start:end]
+        said = said[opens.end() :] if (opens := _OPENS.match(said)) else said
+        said = _LABEL.sub("", said) if "; " in said else said
+        names = {key: name for key, name in whole.names.items() if name in said}
+        own = replace(
+            whole,
+            event_id=f"{whole.event_id}#{number}" if number else whole.event_id,
+            content=said,
+            names=names,
+            persons=whole.persons & names.keys(),
+            is_unsure=is_unsure,
+        )
+        found.append(own)
+        is_unsure = whole.is_unsure or (revising("hedged").search(said) is not None and not said.endswith(("?", "？")))
+    return found
 
 
 _OPENING: Final = 300

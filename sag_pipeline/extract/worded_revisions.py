@@ -2,12 +2,14 @@
 
 from typing import Final
 
-from sag_pipeline.extract.claims import OFFICE, Claim, Revision, Stated, revision_of
+from sag_pipeline.extract.claims import OFFICE, Claim, Revision, RevisionKind, Stated, revision_of
 from sag_retrieval.language.spans import first_day, last_day, revising, subject_terms
 from sag_retrieval.language.words import is_cjk
 
 _SURE: Final = 0.9
 """Confidence of what is said in words; two statements that are only alike have less."""
+_SHARED: Final = 2
+"""Words that a statement with a figure of few digits shares with what takes it back: such a figure stands anywhere."""
 _ROLE: Final = "§"
 _LEAST_ROLE: Final = 3
 """Chinese characters of an office; a shorter one is part of many."""
@@ -40,21 +42,25 @@ def _corrected(earlier: Claim, later: Claim) -> Revision | None:
 
     That the figure is the same is most of the evidence: a word or a name of both, titles included, is the rest.
     """
-    figures = earlier.figures & later.figures
-    if not figures or later.is_weak:
+    if later.is_weak:
         return None
+    figures = earlier.figures & later.figures
     for old, new, sentence in later.corrections:
         wrong = next((each for each in earlier.values if is_same_amount(each, old)), None)
-        if wrong is None or old.figure not in figures or any(is_same_amount(each, new) for each in earlier.values):
+        if wrong is None or any(is_same_amount(each, new) for each in earlier.values):
             continue
         units = subject_terms(" ".join(f"{each.kind.partition(' ')[2]} {each.text}" for each in (old, new)))
         about = subject_terms(revising("corrects").sub(" ", f"{sentence}\n{later.title}")) - units
         shared = about & (earlier.terms | subject_terms(earlier.title))
-        if not shared:
+        is_exact = old.figure in figures
+        if len(shared) < (1 if is_exact else _SHARED) or not (
+            is_exact or wrong.kind.split(" ")[:2] == old.kind.split(" ")[:2] != ["number"]
+        ):
             continue
         if _is_after(earlier, later):
             return revision_of((later, earlier), (new, wrong), "contradicts", SAID_AGAIN, shared | units, _SURE)
-        return revision_of((earlier, later), (wrong, new), "corrects", later.corrects, shared | units, _SURE)
+        kind: RevisionKind = "corrects" if later.corrects else "updates"
+        return revision_of((earlier, later), (wrong, new), kind, later.corrects or later.changes, shared | units, _SURE)
     return None
 
 

@@ -14,8 +14,7 @@ import dagster as dg
 from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
-from sag_pipeline.runs.history import history_folder
-from sag_pipeline.runs.unchanged import CONFIG, keeps_history
+from sag_pipeline.runs.unchanged import CONFIG, HISTORY, keeps_history
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.settings import load_settings
 
@@ -53,6 +52,11 @@ def open_instance() -> Iterator[dg.DagsterInstance]:
         raise SettingsError(f"{CONFIG} {place} cannot be used: {in_words(error)}; correct it, or {way_out}") from error
     with opened as instance:
         yield instance
+
+
+def history_folder() -> Path:
+    """The folder of records below the home of the settings."""
+    return load_settings().home.resolve() / HISTORY
 
 
 def is_kept() -> bool:

@@ -1,6 +1,5 @@
 """Where `dagster.yaml` keeps runs, logs and outputs: beside the tables of the home, whatever the current folder."""
 
-from pathlib import Path
 from typing import Any, Self
 
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
@@ -8,13 +7,7 @@ from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 
-from sag_pipeline.runs.unchanged import HISTORY
-from sag_retrieval.core.settings import load_settings
-
-
-def history_folder() -> Path:
-    """The folder below the home of the settings."""
-    return load_settings().home.resolve() / HISTORY
+from sag_pipeline.runs.dagster_runs import history_folder
 
 
 class _OfHome:

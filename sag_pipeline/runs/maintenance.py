@@ -131,7 +131,7 @@ def _is_wasteful(store: Store, vectors: VectorStore) -> bool:
     return known * (1 - _UNUSED_SHARE) > store.ledger.row_count("chunks", "events", "keys")
 
 
-def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[str, int]:
+def keep_in_size(home: Path, instance: dg.DagsterInstance | None, keep: Keep) -> dict[str, int]:
     """Prune releases, reports and run records; the number of each deleted. A failure is logged and stops nothing."""
     gone, faults = prune_all(home, instance, keep)
     for fault in faults:
@@ -139,12 +139,12 @@ def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[s
     return gone
 
 
-def prune_all(home: Path, instance: dg.DagsterInstance, keep: Keep) -> tuple[dict[str, int], list[str]]:
+def prune_all(home: Path, instance: dg.DagsterInstance | None, keep: Keep) -> tuple[dict[str, int], list[str]]:
     """Prune releases, reports and run records; the number of each deleted, and why some could not be."""
     work: dict[str, Callable[[], int]] = {
         "pruned_releases": lambda: len(prune_releases(home, keep=keep.keep_releases, grace_hours=keep.grace_hours)),
         "pruned_reports": lambda: len(prune_reports(home, keep=keep.keep_reports, grace_hours=keep.grace_hours)),
-        "pruned_runs": lambda: prune_runs(instance, keep=keep.keep_runs, days=keep.keep_run_days),
+        "pruned_runs": lambda: prune_runs(instance, keep=keep.keep_runs, days=keep.keep_run_days) if instance else 0,
     }
     gone, faults = dict.fromkeys(work, 0), list[str]()
     for name, prune in work.items():

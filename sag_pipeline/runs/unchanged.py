@@ -26,7 +26,7 @@ from sag_retrieval.release.folders import write_lock
 FILE: Final = "ingested.json"
 HISTORY: Final = ".dagster"
 CONFIG: Final = "dagster.yaml"
-_NO_INPUT: Final = frozenset({FILE, SOURCES, "lock", "reports"})
+_NO_INPUT: Final = frozenset({FILE, SOURCES, HISTORY, "lock", "reports"})
 """Of a home: an ingest and readers write them, and no ingest reads them. Of a source everything counts."""
 _TICK_NS, _COARSE_NS, _SECOND_NS = 50_000_000, 2_000_000_000, 1_000_000_000
 """A file that changed less than a tick of its clock before it was looked at may change again and look the same: 4 to 10
@@ -47,16 +47,17 @@ class Inputs:
         is_plain = settings.chat_model == OFFLINE and settings.embedding_model == HASHING
         is_here = not any(map(is_url, self._read)) and url_of(settings.home) is None
         self._state = ""
-        if is_plain and is_here and not asked.get("reprocess") and not keeps_history(settings.home):
+        if is_plain and is_here and not asked.get("reprocess"):
             others = [each for each in (settings.aliases, settings.schema) if each]
             code = [str(Path(__file__).parents[1]), str(Path(durable.__file__).parents[1])]
             installed = [each for each in sys.path if each.endswith("site-packages")]
+            chosen = (settings, self._read, sorted(asked.items()), os.environ.get("DAGSTER_HOME"))
             try:
                 found = [*_states([*self._read, *others], is_source=True), *_states(code, frozenset({"__pycache__"}))]
                 found += [str(Path(each).stat().st_mtime_ns) for each in installed]
             except OSError:
                 return
-            self._state = _digest([repr(settings), repr(self._read), repr(sorted(asked.items())), *found])
+            self._state = _digest([repr(chosen), str(keeps_history(settings.home)), *found])
 
     def report(self) -> dict[str, Any] | None:
         """What a run would report, if it would do nothing: nothing has changed since the last one; else None."""

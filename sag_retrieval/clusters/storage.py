@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
@@ -93,8 +92,9 @@ def communities_tables(communities: Communities, event_ids: EventIds) -> dict[st
     return {
         "communities": community_rows(communities),
         "community_events": _members_table(communities, event_ids),
-        "community_ties": pa.Table.from_pylist(
-            [asdict(each) for each in communities.ties], COMMUNITY_SCHEMAS["community_ties"]
+        "community_ties": pa.Table.from_pydict(
+            {name: [getattr(each, name) for each in communities.ties] for name in Tie.__slots__},
+            COMMUNITY_SCHEMAS["community_ties"],
         ),
         "community_levels": pa.Table.from_pylist(figures, COMMUNITY_SCHEMAS["community_levels"]),
     }

@@ -29,9 +29,9 @@ _COUNTED = "〇一二三四五六七八九十"
 def numbered_places(text: str) -> list[tuple[int, str]]:
     r"""First character and name of the numbered parts of a text: articles, their paragraphs, verses of a book.
 
-    A part begins with a line that a number opens; `(3)` below `§ 12` is `§ 12 (3)`, a verse has the name of the
-    heading above it, and each of several paragraphs of a Chinese article is one (`第十二条第二款`). An unnumbered
-    heading ends a part. None of a text with fewer than three. Linear in the lines.
+    A part begins with a line that a number opens; `(3)` below `§ 12` is `§ 12 (3)`, a verse has the book of its line,
+    else that of the heading above it, and each of several paragraphs of a Chinese article is one (`第十二条第二款`).
+    An unnumbered heading ends a part. None of a text with fewer than three. Linear in the lines.
 
     Example:
         >>> [name for _, name in numbered_places("# Exodus\n\n3:13 And.\n\n3:14 I am.\n\n3:15 Say.\n")]
@@ -48,7 +48,7 @@ def numbered_places(text: str) -> list[tuple[int, str]]:
             continue
         inner = _SAYS["numbered_paragraph"].match(line) if part else None
         if verse := _SAYS["numbered_verse"].match(line):
-            found.append((start, f"{title} {verse['name']}".strip()))
+            found.append((start, f"{'' if verse['book'] else title} {verse['name']}".strip()))
         elif (named := _SAYS["numbered_part"].match(line)) and (is_after_gap or line[0] in "#第"):
             found += _counted(part, paragraphs)
             part, paragraphs = " ".join(named["name"].split()), [start]

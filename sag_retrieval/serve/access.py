@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, Self
@@ -242,6 +243,10 @@ _AT_ONCE: Final = 2
 answered 38, one 42 (`benchmarks/serve.py`); two, so that a slow search does not stop every other one."""
 
 
+_THREADS: Final = 40
+"""Requests that are under way in threads; of a pool of its own, as the hand-over of anyio's takes twice as long."""
+
+
 class Busy(SagError):  # noqa: N818  reads better where it is caught
     """As many questions as may ask a model at the same time are being answered."""
 
@@ -270,6 +275,7 @@ class Service:
         self._heavy = threading.BoundedSemaphore(heavy)
         self._most_heavy = heavy
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self.threads = ThreadPoolExecutor(_THREADS, "door")
         home = current.home
         self.homes = {str(each) for each in (home, home.absolute(), home.resolve(), home.expanduser())} - {".", "/"}
 

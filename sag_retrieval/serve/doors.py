@@ -1,7 +1,6 @@
 """What every door does: a typed request, one call of `Release`, and a typed answer of bounded size."""
 
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,6 +156,7 @@ class ChangesRequest(_Request):
 
     since: Annotated[str | None, Field(description="a day, month or year; or the id of another release")] = None
     most: Annotated[int, Field(ge=1, le=MOST_ROWS)] = 100
+    max_characters: Characters = MOST_CHARACTERS
 
 
 class SqlRequest(_Request):
@@ -379,7 +379,7 @@ def search(release: Release, asked: SearchRequest) -> SearchAnswer:
     """
     found = _searched(release, asked)
     hits, cut = _within(list(map(_passage, found)), asked.max_characters, lambda hit: hit["text"])
-    return SearchAnswer(
+    return SearchAnswer.model_construct(  # of values that need no look: checking them took as long as writing them
         query=found.query, release=found.release, method=found.method, fits=found.fits, hits=hits, cut=cut
     )
 
@@ -389,6 +389,7 @@ def _passage(hit: Hit) -> ServedPassage:
     told: Any = {name: getattr(hit, name) for name in _OF_HIT}
     told["events"] = [{"content": event.content, "said": event.said} for event in hit.events]
     told["keys"] = [{"type": key.type, "value": key.value, "unit": key.unit} for key in hit.keys]
+    told["revised_by"] = [FoundRevision.model_validate(one) for one in hit.revised_by]
     return cast("ServedPassage", told)
 
 
@@ -437,6 +438,7 @@ def ask(release: Release, asked: AskRequest, on_event: Callable[[Progress], None
         notes=list(found.notes),
         sql=found.sql,
         rows=[_plain(row) for row in found.rows[:_MOST_ANSWER_ROWS]],
+        cut=_left_out(min(len(found.rows), _MOST_ANSWER_ROWS), len(found.rows), "rows"),
         seconds=found.seconds,
         calls=usage.calls,
         input_tokens=usage.input_tokens,
@@ -475,7 +477,8 @@ def explain(release: Release, asked: SearchRequest) -> ExplainAnswer:
     found = _searched(release, asked, explain=True)
     traced = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
     told = _contents(release, {way.get("event_id", "") for way in traced.values()})
-    ways = [_way(hit, traced.get(hit.chunk_id, {}), told) for hit in found]
+    every = [_way(hit, traced.get(hit.chunk_id, {}), told) for hit in found]
+    ways, cut = _within(every, asked.max_characters, lambda way: way.why + way.event, "ways")
     keys = [WeighedKey.model_validate(key) for key in found.keys[:_KEYS]]
     return ExplainAnswer(
         query=found.query,
@@ -484,7 +487,7 @@ def explain(release: Release, asked: SearchRequest) -> ExplainAnswer:
         ways=ways,
         keys=keys,
         stages=[dict(stage) for stage in found.trace.get("stages", [])],
-        cut=_left_out(len(keys), len(found.keys), "keys"),
+        cut="; ".join(filter(None, (cut, _left_out(len(keys), len(found.keys), "keys")))),
     )
 
 
@@ -515,10 +518,13 @@ def _way(hit: Hit, traced: dict[str, Any], events: dict[str, str]) -> FoundWay:
 
 def changes(release: Release, asked: ChangesRequest) -> ChangesAnswer:
     """List statements that later ones corrected or replaced; with `since` also new and withdrawn ones."""
-    found = {name: list(reversed(rows)) for name, rows in release.changes(asked.since).items()}
-    cut = (_left_out(min(len(rows), asked.most), len(rows), name) for name, rows in found.items())
-    chosen = {name: [_plain(row) for row in rows[: asked.most]] for name, rows in found.items()}
-    return ChangesAnswer(release=release.release_id, cut="; ".join(filter(None, cut)), **chosen)
+    found, cuts = release.changes(asked.since), []
+    told: dict[str, Any] = {}
+    for name, rows in found.items():
+        latest, each = [_plain(row) for row in rows[: -asked.most - 1 : -1]], asked.max_characters // len(found)
+        told[name], cut = _within(latest, each, lambda row: "".join(map(str, row.values())), name, len(rows))
+        cuts.append(cut)
+    return ChangesAnswer(release=release.release_id, cut="; ".join(filter(None, cuts)), **told)
 
 
 def tables(release: Release, _: NothingAsked | None = None) -> TablesAnswer:
@@ -589,8 +595,9 @@ def status(release: Release, _: NothingAsked | None = None) -> StatusAnswer:
 
 def _counted(column: Any, rows: npt.NDArray[np.integer]) -> dict[str, int]:  # noqa: ANN401  an Arrow column
     """How often each value stands in rows, the most frequent first."""
-    counted = Counter(map(str, column.take(rows).to_pylist()))
-    return dict(sorted(counted.items(), key=lambda each: (-each[1], each[0])))
+    counted = pc.value_counts(column.take(rows)).to_pylist()
+    most_first = sorted(counted, key=lambda each: (-each["counts"], each["values"]))
+    return {each["values"]: each["counts"] for each in most_first}
 
 
 def described(release: Release) -> str:

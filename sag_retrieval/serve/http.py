@@ -1,7 +1,8 @@
 """The server: REST, the face of OpenAI's interface, MCP and the page, on one port."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Final, Literal
 
@@ -184,28 +185,33 @@ def _add_health(app: FastAPI, service: Service) -> None:
 def _add_doors(app: FastAPI, service: Service) -> None:
     """A route for each door: what is read by GET, what is asked by POST."""
 
-    def answer(request: Request, name: str, asked: BaseModel) -> Response:
+    async def answer(request: Request, name: str, asked: BaseModel) -> Response:
         door = doors.DOORS[name]
-        with service.use(key_of(request), is_heavy=door.is_heavy, is_search=door.is_search) as release:
-            return Response(door.ask(release, asked).model_dump_json(), media_type="application/json")
+
+        def told() -> str:
+            with service.use(key_of(request), is_heavy=door.is_heavy, is_search=door.is_search) as release:
+                return door.ask(release, asked).model_dump_json()
+
+        text = await asyncio.get_running_loop().run_in_executor(service.threads, told)
+        return Response(text, media_type="application/json")
 
     for name, door in doors.DOORS.items():
         if name not in {"ask", "document"}:
             _add_route(app, name, door, answer)
 
     @app.get("/v1/documents/{document_id:path}", response_model=doors.DocumentAnswer, responses=_ERRORS)
-    def documents(request: Request, document_id: str, span: Annotated[doors.DocumentSpan, Query()]) -> Response:
+    async def documents(request: Request, document_id: str, span: Annotated[doors.DocumentSpan, Query()]) -> Response:
         """A document, or its text around a span."""
-        return answer(request, "document", doors.DocumentRequest(document_id=document_id, **span.model_dump()))
+        return await answer(request, "document", doors.DocumentRequest(document_id=document_id, **span.model_dump()))
 
 
 def _add_route(
-    app: FastAPI, name: str, door: doors.Door, answer: Callable[[Request, str, BaseModel], Response]
+    app: FastAPI, name: str, door: doors.Door, answer: Callable[[Request, str, BaseModel], Awaitable[Response]]
 ) -> None:
     is_read = name in {"status", "changes", "tables"}
 
-    def route(request: Request, asked: BaseModel) -> Response:
-        return answer(request, name, asked)
+    async def route(request: Request, asked: BaseModel) -> Response:
+        return await answer(request, name, asked)
 
     route.__annotations__["asked"] = Annotated[door.request, Query() if is_read else Body()]
     told: dict[str, Any] = {"response_model": door.answer, "responses": _ERRORS, "description": door.ask.__doc__}

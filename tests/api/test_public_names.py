@@ -4,7 +4,6 @@ import ast
 import dataclasses
 import inspect
 import pickle
-import subprocess
 import sys
 import typing
 from pathlib import Path
@@ -134,14 +133,6 @@ def test_names_of_methods_modes_and_presets_are_those_of_their_types():
     assert typing.get_args(MethodName) == tuple(sag_retrieval.METHODS)
     assert typing.get_args(sag_retrieval.Mode) == tuple(sag_retrieval.MODES)
     assert typing.get_args(SegmentPreset) == tuple(PRESETS)
-
-
-@pytest.mark.slow
-def test_a_user_of_the_face_passes_mypy():
-    command = [sys.executable, "-m", "mypy", "--strict", "tests/typing/face.py"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-
-    assert ran.returncode == 0, ran.stdout
 
 
 @pytest.mark.parametrize("name", ["open_release", "list_releases", "load_settings", "read_schema"])

@@ -80,6 +80,13 @@ CHANGES = {
 }
 
 
+def test_records_of_runs_are_no_input(known):
+    (known / ".dagster").mkdir()
+    assert [is_run(), is_run()] == [True, False]
+    (known / ".dagster" / "runs.db").touch()
+    assert not is_run()
+
+
 @pytest.mark.parametrize("name", ["reports", "lock", "sources.json", "__pycache__"])
 def test_a_folder_of_a_source_counts_though_a_home_has_one_of_its_name(home, source, name):
     source({f"{name}/a.md": "# Heron\n\nLin opened the Heron plant in 2024.\n"})

@@ -86,6 +86,8 @@ WRONG = [
     *("x" * 5000, "2,,5", "NAME=", "=1", "concurrency=0", "prices=a", "zh_size=-1", "header=[1]", "max_cost=nan"),
     *("folder", "missing/file", *FILES),
 ]
+SHARED = 3
+"""Options of one command or two share the values by threes too: most of them mean nothing to most options."""
 
 
 def _commands_with(option: click.Parameter) -> list[str]:
@@ -141,7 +143,10 @@ def calls_with(path: str, option: click.Parameter) -> list[list[str]]:
     """The command's valid call with each wrong value in this parameter's place."""
     sharing = _commands_with(option)
     is_work = path in WORK_OF_DAGSTER and option.name in ANY_TEXT
-    values = ANY_TEXT[option.name] if is_work else WRONG[sharing.index(path) :: len(sharing)]
+    first, step = (
+        (sharing.index(path), len(sharing)) if len(sharing) > SHARED else (len(option.opts[0]) % SHARED, SHARED)
+    )
+    values = ANY_TEXT[option.name] if is_work else WRONG[first::step]
     valid = VALID[path]
     if path == "sag watch" and option.name == "sources":
         values = [value for value in values if not os.path.lexists(value)]  # or it watches for good

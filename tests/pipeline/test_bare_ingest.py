@@ -1,4 +1,4 @@
-"""What tests use in place of the job `ingest` leaves what that leaves."""
+"""An ingest without records of runs leaves what the job `ingest` leaves."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import pytest
 
 from sag_pipeline.jobs import run_ingest
 from sag_retrieval import open_release
-from tests.support.bare_ingest import bare_ingest
 
 pytestmark = pytest.mark.slow
 
@@ -24,18 +23,20 @@ def told(report: dict[str, Any]) -> dict[str, Any]:
     return {**report, "steps": steps}
 
 
-def test_a_bare_ingest_leaves_the_release_of_the_job_and_says_the_same_of_it(home, source, monkeypatch):
+def test_without_records_an_ingest_leaves_the_release_of_the_job_and_says_the_same_of_it(home, source, monkeypatch):
+    (home.parent / "records").mkdir()
     seen: dict[str, list[Any]] = {}
-    for ingest in (run_ingest, bare_ingest):
-        monkeypatch.setenv("SAG_HOME", ingest.__name__)
+    for name in ("recorded", "bare"):
+        monkeypatch.setenv("SAG_HOME", name)
+        monkeypatch.setenv("DAGSTER_HOME", str(home.parent / "records") if name == "recorded" else "")
         folder = source(FIRST)
-        first = told(ingest([folder], OPTIONS))
+        first = told(run_ingest([folder], OPTIONS))
         (home.parent / folder / "zh.md").unlink()
         source({"heron.md": FIRST["heron.md"].replace("2019", "2018")})
-        changed = told(ingest([folder, "nowhere"], OPTIONS, {"allow_removals": True}))
-        same = told(ingest([folder], OPTIONS, {"allow_removals": True}))
+        changed = told(run_ingest([folder, "nowhere"], OPTIONS, {"allow_removals": True}))
+        same = told(run_ingest([folder], OPTIONS, {"allow_removals": True}))
         with open_release() as release:
-            seen[ingest.__name__] = [first, changed, same, release.manifest.content_hash, release.manifest.counts]
+            seen[name] = [first, changed, same, release.manifest.content_hash, release.manifest.counts]
 
     job, bare = seen.values()
     assert bare == job

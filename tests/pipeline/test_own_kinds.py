@@ -97,6 +97,10 @@ def test_sections_paragraphs_and_verses_are_places(tmp_path):
     assert {words: place_of(chinese, words) for words in said} == said
     assert place_of(book, "I AM") == "EXODUS 3:14"
     assert place_of(book, "he called") == "LEVITICUS 1:1"
+    named = "2 Kings 1:1 Then Moab rebelled.\nSong of Songs 1:2 Let him.\n出埃及记 3:14 神对摩西说。\n"
+    read_named = read(tmp_path, "d.txt", named)
+    said = {"Moab": "2 Kings 1:1", "Let him": "Song of Songs 1:2", "摩西": "出埃及记 3:14"}
+    assert {words: place_of(read_named, words) for words in said} == said
 
 
 def test_a_text_that_only_names_sections_has_no_such_places(tmp_path):

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 MAINS = {"dg": "dagster_dg_cli.cli", "create-dagster": "create_dagster.cli"}
-HERON = "# Heron\n\nLumen Optics sold 120 buoys in 2021. Ada Byrne led Lumen Optics from 2019."
 LOAN = "# 贷款\n\n2021年,安平银行向三号变电站提供贷款五千万元。三号变电站由北河电力公司建设。"
 
 
@@ -103,7 +102,7 @@ RENAMED = """  retry: {max_retries: 2, delay: 0.1}
 
 @pytest.fixture(scope="module")
 def project(venv: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project made by `create-dagster`, with two scaffolded corpora and a document for each."""
+    """A project made by `create-dagster`, with two scaffolded corpora and a document for the second."""
     folder = tmp_path_factory.mktemp("projects") / "shop"
     made = Project(folder, venv)
     done = made.run("create-dagster", "project", "shop", "--no-uv-sync", folder=folder.parent)
@@ -115,9 +114,8 @@ def project(venv: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     of_loans = folder / "src/shop/defs/loans/defs.yaml"  # a second `dg scaffold` writes the same with another name
     of_loans.parent.mkdir()
     of_loans.write_text(of_birds.read_text(encoding="utf-8").replace("birds", "loans"), encoding="utf-8")
-    for name, text in (("birds", HERON), ("loans", LOAN)):
-        (folder / "documents" / name).mkdir(parents=True)
-        (folder / "documents" / name / "a.md").write_text(text, encoding="utf-8")
+    (folder / "documents/loans").mkdir(parents=True)
+    (folder / "documents/loans/a.md").write_text(LOAN, encoding="utf-8")
     return made
 
 
@@ -139,12 +137,12 @@ def loans(project) -> Iterator[Callable[[str], None]]:
     place.write_text(before, encoding="utf-8")
 
 
-def test_two_corpora_are_listed_materialized_and_searched_one_as_its_component_renames_it(project, loans, tmp_path):
+def test_two_corpora_are_listed_and_one_is_materialized_as_its_component_renames_it(project, loans, tmp_path):
+    """Both of them: `test_several_corpora.py`."""
     loans(RENAMED)
     listed = project.dg("list", "defs", "--json")
-    for name in ("birds", "loans"):
-        told = project.dg("launch", "--job", f"{name}_ingest", DAGSTER_HOME=str(tmp_path))
-        assert not [line for line in told.splitlines() if "leaked" in line or "Traceback" in line], told
+    told = project.dg("launch", "--job", "loans_ingest", DAGSTER_HOME=str(tmp_path))
+    assert not [line for line in told.splitlines() if "leaked" in line or "Traceback" in line], told
 
     for word in ("birds/documents", "loans/release", "birds_nightly_ingest", "loans_inbox"):
         assert word in listed
@@ -154,32 +152,18 @@ def test_two_corpora_are_listed_materialized_and_searched_one_as_its_component_r
     assert assets["lake/loans/chunks"]["dependency_keys"] == [f"lake/loans/{name}" for name in read]
     assert {each["group_name"] for each in assets.values()} == {"lending"}
     assert all(each["owners"] == [{"team": "credit"}] for each in assets.values())
-    with (
-        open_release(project.folder / "homes/birds") as birds,
-        open_release(project.folder / "homes/loans") as lent,
-    ):
-        assert "buoys" in birds.search("Who sold buoys?").hits[0].text
+    with open_release(project.folder / "homes/loans") as lent:
         assert "安平银行" in lent.search("三号变电站的贷款").hits[0].text
 
 
-@pytest.mark.parametrize(
-    ("what", "more", "said"),
-    [
-        (
-            ("yaml", "src/shop/defs/loans"),
-            "  options: {header: {sentences: 3}, source: {ocr: [1]}}\n",
-            "[1]",
-        ),  # others: test_option_schema.py
-        (("defs",), "  tables: [{asset: articles}]\n", "from the asset 'articles', which no component of this project"),
-    ],
-)
-def test_a_wrong_component_is_refused_with_the_reason(project, loans, what, more, said):
-    loans(more)
+def test_a_wrong_component_is_refused_with_the_reason(project, loans):
+    """Wrong options: `test_option_schema.py`."""
+    loans("  tables: [{asset: articles}]\n")
 
-    done = project.run("dg", "check", *what)
+    done = project.run("dg", "check", "defs")
 
     assert done.returncode != 0
-    assert said in done.stdout + done.stderr
+    assert "from the asset 'articles', which no component of this project" in done.stdout + done.stderr
 
 
 def test_dg_works_in_the_root_of_this_project_without_a_notice(project):

@@ -44,6 +44,8 @@ MORE = [
         "text": "苍鹭浮标由卢曼光学公司于2021年制造。🦩卢曼光学公司设在柏林，由阿达·布兰特领导。",
         "metadata": {"department": "sales", "date": "2021-06-01"},
     },
+    {"id": "notes/guide.md", "title": "Guide", "text": "# Buoys\n\nThe buoys are red. 2*3*4 *buoys* are **new**."},
+    {"id": "notes/buoy.yaml", "title": "Settings", "text": "# Buoys\nred: 24"},
 ]
 WIDE = ((1280, 900), "light", "en-GB")
 NARROW = ((390, 844), "dark", "zh-CN")
@@ -220,6 +222,26 @@ def test_a_citation_opens_the_document_at_its_place_and_escape_leads_back(visit)
     page.wait_for_url(lambda url: "doc=" not in url)
 
     assert cite.evaluate("e => e === document.activeElement")
+
+
+def test_headings_are_shown_as_such_and_a_comment_stays_one(visit):
+    page = ready(visit("q=x&doc=notes/guide.md&start=9&end=27"))
+
+    assert page.locator("#document .heading").all_inner_texts() == ["Buoys"]
+    assert page.locator("#document mark").inner_text() == "The buoys are red."
+    assert page.locator("#document .paper").inner_text() == "Buoys\n\nThe buoys are red. 2*3*4 buoys are new."
+    assert page.locator("#document header button").inner_text() == "Close"
+    again = ready(visit("q=x&doc=notes/buoy.yaml&start=0&end=0"))
+    assert again.locator("#document .paper").inner_text() == "# Buoys\nred: 24"
+
+
+def test_a_first_question_leads_to_its_answer(visit):
+    page = ready(visit())
+
+    page.locator(".begin a", has_text="Ada Brandt").press("Enter")
+    page.locator(".cite").first.wait_for()
+
+    assert state_of(page) == "q=Who is Ada Brandt?"
 
 
 def test_characters_outside_the_basic_plane_do_not_shift_a_place(visit, address):

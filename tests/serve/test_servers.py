@@ -170,6 +170,11 @@ def test_the_other_routes_answer_too(served, release):
         2,
         f"{release.tables['events'] - 2:,} of {release.tables['events']:,} rows left out",
     )
+    least = served.get("/v1/changes", params={"since": "2020", "max_characters": 100}).json()
+    few = served.post("/v1/explain", json={"query": QUESTION, "max_characters": 100}).json()
+    assert (len(least["new"]), len(few["ways"])) == (1, 1)
+    assert "new left out" in least["cut"]
+    assert "ways left out" in few["cut"]
     assert served.get("/v1/status").json()["counts"]["documents"] == len(DOCUMENTS)
     assert served.get("/v1/changes", params={"since": "2020"}).json()["new"]
     assert "documents" in served.get("/v1/tables").json()["tables"]

@@ -5,6 +5,7 @@ five. Tests whose subject is the start of a process, or a process that is killed
 """
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -20,15 +21,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sag_pipeline.table import StepInput
 from sag_retrieval.core.plugins import every_entry_point
+from sag_retrieval.core.records import Document
+from sag_retrieval.language.detection import detect_language
 
 LOADED = """
-dagster._core.storage.event_log.in_memory duckdb pandas pyarrow.parquet sag_pipeline.cli.commands
+dagster._core.storage.event_log.in_memory duckdb pandas pyarrow.parquet scipy.special sag_pipeline.cli.commands
 sag_pipeline.definitions sag_pipeline.embed.embed sag_pipeline.integrity.verify sag_pipeline.jobs
 sag_pipeline.publish.publish sag_pipeline.runs.status sag_pipeline.sync.sync sag_pipeline.table_rules
-sag_retrieval.api sag_retrieval.cli.main sag_retrieval.reports.report sag_retrieval.topics.stored
+sag_retrieval.api sag_retrieval.ask.fast sag_retrieval.cli.main sag_retrieval.reports.report sag_retrieval.topics.stored
 """.split()
-"""Modules that begin no thread when they are imported: only the thread that forks goes on in the other process."""
+TEXTS = {
+    "en": "# Heron\n\nLumen Optics of Oslo sold 120 buoys for 3.5 million dollars on 4 May 2021. Mara Voss led the firm.",
+    "zh": "# 海鹭\n\n光澜公司由陈雨于2015年5月4日在上海创建，2021年售出120个浮标，收入3.5亿元。",
+}
+"""What is read once, so that tables, expressions and dictionaries of both languages are there."""
 
 
 def sag(
@@ -76,9 +84,26 @@ def _server() -> str:
 
 
 def load() -> None:
-    """Import what commands need."""
+    """Import what commands need, and read what they read of it; no thread is left, as only the one that forks goes on."""
     for name in LOADED:
         import_module(name)
+    rules = import_module("sag_pipeline.table_rules")
+    options = import_module("sag_pipeline.options").IngestOptions()
+    for language, text in TEXTS.items():
+        assert detect_language(text) == language
+        made = StepInput("a", {"documents": [Document("a", "a", "A", text, language)]})
+        for table in ("summaries", "sections", "chunks", "events", "keys", "triples"):
+            made.tables[table] = getattr(rules, table)(made, options)
+    load_lance()
+    gc.freeze()
+
+
+def load_lance() -> None:
+    """Import Lance without its thread: it begins another one in each process that is forked, and warns of it once."""
+    lance = import_module("lancedb.background_loop")
+    lance.LOOP.loop.call_soon_threadsafe(lance.LOOP.loop.stop)
+    lance.LOOP.thread.join()
+    lance._FORK_WARNED = True
 
 
 def _serve(place: str) -> None:
@@ -94,12 +119,13 @@ def _serve(place: str) -> None:
                 wanted, files, _, _ = socket.recv_fds(line, 1 << 20, 2)
                 child = os.fork()
                 if not child:
-                    _run(json.loads(wanted), files)  # ends by `SystemExit`, as a process of its own
+                    _run(json.loads(wanted), files)  # does not return
                 for file in files:
                     os.close(file)
                 _, status = os.waitpid(child, 0)
                 line.sendall(str(os.waitstatus_to_exitcode(status)).encode())
     shutil.rmtree(Path(place).parent)
+    os._exit(0)
 
 
 def _run(wanted: dict[str, Any], files: Sequence[int]) -> None:
@@ -113,7 +139,15 @@ def _run(wanted: dict[str, Any], files: Sequence[int]) -> None:
     sys.argv = ["sag", *wanted["command"]]
     sys.path[:0] = wanted["sites"]
     every_entry_point.cache_clear()
-    raise SystemExit(import_module("sag_retrieval.cli.main").main())
+    try:
+        code = import_module("sag_retrieval.cli.main").main()
+    except SystemExit as ended:
+        code = ended.code
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code or 0)  # to take a million objects apart copies the memory that both processes have
 
 
 if __name__ == "__main__":

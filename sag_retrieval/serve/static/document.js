@@ -1,7 +1,7 @@
 /** A document, opened at a cited place. */
 import { ask } from "./api.js";
 import { byId, h } from "./dom.js";
-import { index } from "./marks.js";
+import { flagged, written } from "./marks.js";
 import { link, state } from "./state.js";
 import { trouble } from "./trouble.js";
 import { number, t } from "./words.js";
@@ -31,8 +31,7 @@ export async function showDocument(at) {
 }
 
 function fill(box, found, start, end, close) {
-  const [from, to] = [start, end].map((each) => index(found.text, Math.max(0, each - found.start)));
-  const mark = to > from && h("mark", { tabindex: -1 }, found.text.slice(from, to));
+  const flags = flagged(found.text, found.document_id, end > start ? [[start - found.start, end - found.start]] : []);
   const known = Object.entries(found.metadata).filter(([, value]) => ["string", "number"].includes(typeof value));
   const isPart = found.start > 0 || found.end < found.characters;
   box.replaceChildren(
@@ -40,6 +39,6 @@ function fill(box, found, start, end, close) {
     h("p", { class: "meta" }, h("span", { class: "name" }, found.document_id), h("span", {}, found.language), h("span", {}, t.opened(number(found.characters))),
       known.slice(0, 4).map(([name, value]) => h("span", {}, `${name}: ${value}`)), isPart && h("span", {}, t.part)),
     h("p", {}, h("a", { href: link({ document: found.document_id, doc: null, start: null, end: null, view: null }) }, t.within)),
-    h("div", { class: "paper", tabindex: 0, role: "region", "aria-label": t.text }, found.text.slice(0, from), mark, found.text.slice(Math.max(from, to))));
-  if (mark) mark.scrollIntoView({ block: "center" });
+    h("div", { class: "paper", tabindex: 0, role: "region", "aria-label": t.text }, written(found.text, flags, 0, found.text.length)));
+  box.querySelector("mark")?.scrollIntoView({ block: "center" });
 }

@@ -67,7 +67,7 @@ function draw(room, pair, { decided, close }) {
     decided.length ? h("h2", {}, t.decided) : "",
     h("ul", { class: "keys" }, decided.map((one) => h("li", {}, h("b", {}, one.name), ` ${t.verbs[one.decision]} `, h("b", {}, one.other), " ",
       h("button", { type: "button", "aria-label": t.undoBoth(...both(one)), onclick: () => changed(room, pair, () => change(`${DECISIONS}/${one.line}`, "DELETE", undefined, DECISIONS)) }, t.undo)))),
-    close.length ? h("h2", {}, t.close) : "", close.length ? h("p", { class: "soft" }, t.closeHint) : "",
+    close.length ? h("h2", {}, t.closeNames) : "", close.length ? h("p", { class: "soft" }, t.closeHint) : "",
     h("ul", { class: "keys" }, close.map(({ name, other }) => {
       const names = [name.name, other.name];
       return h("li", { class: "close" }, h("span", {}, h("b", {}, name.name), h("span", { class: "soft" }, ` ${name.type} · ${number(name.events)}`), h("br"),

@@ -1,8 +1,9 @@
-/** Which characters of a passage are marked: those that the answer cites, and the words of the question. */
+/** How a text is shown: what the answer cites is marked, words of the question and headings are bold. */
 import { h } from "./dom.js";
 
 const WORD = /[\p{L}\p{N}]+/gu, HAN = /\p{Script=Han}+/gu;
-const CITED = 1, ASKED = 2;
+const COMMENTED = /\.(py|sh|r|rb|ya?ml|toml|ini|cfg|conf)$/i, EMPHASIS = /(?<![\w*])(\*{1,2})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])/g;
+const CITED = 1, ASKED = 2, HEADING = 4;
 
 /** A place that the server counts in characters, as JavaScript counts it: in halves of rare ones. */
 export const index = (text, characters) => [...text].slice(0, characters).join("").length;
@@ -34,18 +35,24 @@ function pieces(han, text) {
   return found;
 }
 
-function flagsOf(hit, citations, { words, han }) {
-  const flags = new Uint8Array(hit.text.length);
-  const set = (start, end, flag) => { for (let i = Math.max(0, start); i < Math.min(end, flags.length); i++) flags[i] |= flag; };
-  for (const each of citations) {
-    if (each.document_id === hit.document_id && each.start < hit.end && each.end > hit.start) {
-      set(index(hit.text, Math.max(0, each.start - hit.start)), index(hit.text, each.end - hit.start), CITED);
-    }
+/** A flag for each character of a text: headings, unless `#` begins a comment of the file, and places that are cited. */
+export function flagged(text, documentId, cited) {
+  const flags = new Uint8Array(text.length);
+  if (!COMMENTED.test(documentId)) for (const line of text.matchAll(/^#{1,6} .*$/gm)) flags.fill(HEADING, line.index, line.index + line[0].length);
+  for (const place of cited) {
+    const [from, to] = place.map((each) => index(text, Math.max(0, each)));
+    for (let i = from; i < to; i++) flags[i] |= CITED;
   }
+  return flags;
+}
+
+function flagsOf(hit, citations, { words, han }) {
+  const own = citations.filter((each) => each.document_id === hit.document_id && each.start < hit.end && each.end > hit.start);
+  const flags = flagged(hit.text, hit.document_id, own.map((each) => [each.start - hit.start, each.end - hit.start]));
   const inflected = words.map((word) => (/\p{N}/u.test(word) ? word : `${word}\\p{L}{0,2}`));  // sensor, sensors
   const patterns = [...(inflected.length ? [`(?<![\\p{L}\\p{N}])(?:${inflected.join("|")})(?![\\p{L}\\p{N}])`] : []), ...pieces(han, hit.text)];
   if (patterns.length) {
-    for (const match of hit.text.matchAll(new RegExp(patterns.join("|"), "giu"))) set(match.index, match.index + match[0].length, ASKED);
+    for (const match of hit.text.matchAll(new RegExp(patterns.join("|"), "giu"))) for (let i = match.index; i < match.index + match[0].length; i++) flags[i] |= ASKED;
   }
   return flags;
 }
@@ -60,24 +67,30 @@ export function marked(hit, citations, asked, isWhole) {
   const isCut = !isWhole && hit.text.length > LONG + BEFORE;
   const start = isCut && first > BEFORE * 2 ? startOfWords(hit.text, first - BEFORE) : 0;
   const end = isCut ? Math.min(hit.text.length, start + LONG) : hit.text.length;
-  const nodes = runs(flags, start, end, CITED).map(([from, to, isCited]) => {
-    const words = runs(flags, from, to, ASKED).map(([first, last, isAsked]) => {
-      const piece = hit.text.slice(first, last).replace(/\n\s*\n/g, "\n").replace(/(^|\n)#{1,6} /g, "$1");
-      return isAsked ? h("b", {}, piece) : piece;
-    });
-    return isCited ? h("mark", {}, words) : words;
-  });
+  const nodes = written(hit.text, flags, start, end, (piece) => piece.replace(/\n\s*\n/g, "\n"));
   const isCutBehind = end < hit.text.length;
-  return { nodes: [start ? "… " : "", ...nodes.flat(), isCutBehind ? " …" : ""], isCut: start > 0 || isCutBehind };
+  return { nodes: [start ? "… " : "", ...nodes, isCutBehind ? " …" : ""], isCut: start > 0 || isCutBehind };
 }
 
-/** The stretches from `start` to `end` that have a flag or have it not: first, end, whether they have it. */
+/** The nodes of a part of a text; signs of Markdown that only mark up are left out. */
+export function written(text, flags, start, end, change = (piece) => piece) {
+  return runs(flags, start, end, CITED).flatMap(([from, to, isCited]) => {
+    const words = runs(flags, from, to, ASKED | HEADING).map(([first, last, kind]) => {
+      const piece = change(text.slice(first, last));
+      const shown = kind & HEADING ? piece.replace(/^#{1,6} /, "") : piece.replace(EMPHASIS, "$2");
+      return kind ? h("b", { class: kind & HEADING ? "heading" : null }, shown) : shown;
+    });
+    return isCited ? [h("mark", { tabindex: -1 }, words)] : words;
+  });
+}
+
+/** The stretches from `start` to `end` that have the same of some flags: first, end, which of it they have. */
 function runs(flags, start, end, flag) {
   const found = [];
   for (let from = start; from < end;) {
     let to = from + 1;
     while (to < end && (flags[to] & flag) === (flags[from] & flag)) to++;
-    found.push([from, to, Boolean(flags[from] & flag)]);
+    found.push([from, to, flags[from] & flag]);
     from = to;
   }
   return found;

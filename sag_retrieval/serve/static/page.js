@@ -7,7 +7,7 @@ import { showKeys } from "./keys.js";
 import { showSearch } from "./search.js";
 import { FILTERS, link, parts, state, withKey } from "./state.js";
 import { trouble } from "./trouble.js";
-import { language, number, switchLanguage, t } from "./words.js";
+import { language, number, questionOn, switchLanguage, t } from "./words.js";
 
 const VIEWS = { topics: showTopics, timeline: showTimeline, changes: showChanges, keys: showKeys };
 const OFTEN = 4;
@@ -39,6 +39,7 @@ function frame(at, view) {
   document.documentElement.lang = language === "zh" ? "zh-Hans" : "en";
   for (const each of document.querySelectorAll("[data-word]")) each.textContent = t[each.dataset.word];
   const question = at.get("q") ?? "";
+  document.body.classList.toggle("start", !question && !view);
   document.title = [question || t[view], "sag"].filter(Boolean).join(" – ");
   if (byId("query").dataset.asked !== question) byId("query").value = byId("query").dataset.asked = question;
   byId("query").placeholder = t.placeholder;
@@ -100,9 +101,11 @@ async function welcome(main) {
   const [{ counts, created_at: made }, { keys }] = await Promise.all([ask("/v1/status"), ask("/v1/filters")]);
   const often = Object.entries(keys).map(([type, values]) => [type, values.filter((value) => /\p{L}/u.test(value))])
     .filter(([type, values]) => type !== "title" && values.length);
+  const begin = often.flatMap(([type, values]) => values.slice(0, 2).map((value) => questionOn(type, value))).filter(Boolean);
   main.append(h("div", { class: "welcome" },
     h("h1", {}, t.welcome),
     h("p", { class: "soft" }, `${t.counts(...["documents", "events", "keys"].map((name) => number(counts[name])))} · ${made.slice(0, 10)}`),
+    begin.length > 0 && [h("h2", {}, t.begin), h("ul", { class: "begin" }, begin.map((each) => h("li", {}, h("a", { href: link({ q: each }) }, each))))],
     often.length > 0 && h("h2", {}, t.often),
     h("dl", { class: "often" }, often.map(([type, values]) => [h("dt", {}, type),
       h("dd", {}, h("ul", { class: "chips" }, values.slice(0, OFTEN).map((value) => h("li", {}, h("a", { href: link({ q: value }) }, value)))))]).flat())));

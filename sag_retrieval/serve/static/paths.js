@@ -93,7 +93,7 @@ function box(node) {
 /** The drawing of ways for a place of some width. */
 export function drawing(ways, question, width) {
   const { nodes, edges } = graph(ways, question);
-  const { isNarrow, height } = laidOut(nodes, width, ways.length > FEW ? 1 : LINES);
+  const { isNarrow, height } = laidOut(nodes, width, ways.length > FEW ? LINES - 1 : LINES);
   return s("svg", { class: "paths", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": ways.map((way) => way.why).join("; ") || t.how },
     edges.map((each) => edge(each, isNarrow)), nodes.map(box));
 }

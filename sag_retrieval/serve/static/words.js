@@ -28,12 +28,12 @@ const WORDS = {
     noChanges: "No statement was corrected.",
     keysHint: "Names, numbers and dates that statements share. What is decided here holds from the next sag ingest on.",
     findKey: "Find keys", find: "Find", noKeys: "No key is called so.", other: "Other name", name: "Name", others: "also",
-    merge: "Merge", split: "Keep apart", undo: "Undo", decide: "Decide on two names", close: "Close names", decided: "Decisions",
+    merge: "Merge", split: "Keep apart", undo: "Undo", decide: "Decide on two names", closeNames: "Close names", decided: "Decisions",
     closeHint: "Is this one thing, or two?", choose: (name) => `Choose ${name}`, verbs: { merge: "one key", apart: "two keys", rename: "is called", retype: "is of the type" },
     mergeBoth: (a, b) => `Merge ${a} and ${b}`, splitBoth: (a, b) => `Keep ${a} and ${b} apart`, undoBoth: (a, b) => `Undo the decision on ${a} and ${b}`,
     map: "Map of topics", mapHint: "Topics that share names are near each other; a larger circle has more statements.", shares: (a, b, keys) => `${a} – ${b}: ${keys}`,
     noDates: "No statement has a date.", noTopics: "There are no topics.",
-    welcome: "Ask these documents", often: "Often named", counts: (d, e, k) => `${d} documents, ${e} statements, ${k} keys`,
+    welcome: "Ask these documents", often: "Often named", begin: "Questions to begin with", counts: (d, e, k) => `${d} documents, ${e} statements, ${k} keys`,
     noRelease: "There is no release yet", noReleaseHint: "Ingest documents; then this page answers from them:",
     again: "Try again", needsKey: "This server asks for a key", key: "Key", enter: "Enter", unreached: "The server does not answer.",
   },
@@ -58,12 +58,12 @@ const WORDS = {
     changesHint: "后来被更正、替换、更新或与之矛盾的陈述，最新的在前。",
     keysHint: "陈述共有的名称、数字和日期。这里的决定从下一次 sag ingest 起生效。",
     findKey: "查找键", find: "查找", noKeys: "没有这样的键。", other: "另一个名称", name: "名称", others: "又名",
-    merge: "合并", split: "分开", undo: "撤销", decide: "决定两个名称", close: "相近的名称", decided: "已有的决定",
+    merge: "合并", split: "分开", undo: "撤销", decide: "决定两个名称", closeNames: "相近的名称", decided: "已有的决定",
     closeHint: "是同一个，还是两个？", choose: (name) => `选用 ${name}`, verbs: { merge: "是同一个键", apart: "是两个键", rename: "改称", retype: "类型是" },
     mergeBoth: (a, b) => `合并 ${a} 和 ${b}`, splitBoth: (a, b) => `把 ${a} 和 ${b} 分开`, undoBoth: (a, b) => `撤销对 ${a} 和 ${b} 的决定`,
     map: "主题地图", mapHint: "共有名称的主题彼此靠近；圆越大，陈述越多。", shares: (a, b, keys) => `${a} – ${b}：${keys}`,
     noChanges: "没有更正。", noDates: "陈述都没有日期。", noTopics: "没有主题。",
-    welcome: "向这些文档提问", often: "常被提到", counts: (d, e, k) => `${d} 篇文档，${e} 条陈述，${k} 个键`,
+    welcome: "向这些文档提问", often: "常被提到", begin: "可以先问", counts: (d, e, k) => `${d} 篇文档，${e} 条陈述，${k} 个键`,
     noRelease: "还没有发布", noReleaseHint: "先导入文档，本页便可据此回答：", again: "再试一次",
     needsKey: "此服务器需要密钥", key: "密钥", enter: "进入", unreached: "服务器没有回应。",
   },
@@ -78,6 +78,10 @@ export function switchLanguage() {
   t = WORDS[language];
   keep("language", language);
 }
+
+/** A first question about a name, in its own language; only of types of which answers tell. */
+const ASKED = { person: ["Who is {}?", "{}是谁？"], organisation: ["What does {} do?", "{}是做什么的？"] };
+export const questionOn = (type, value) => ASKED[type]?.[Number(/\p{Script=Han}/u.test(value))].replace("{}", () => value);
 
 /** A number as readers of the language write it. */
 export const number = (value) => Number(value).toLocaleString(language);

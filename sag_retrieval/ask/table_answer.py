@@ -164,8 +164,8 @@ def _number(reading: Reading, free: Sequence[RelationColumn]) -> RelationColumn 
     numbers = [c for c in reading.relation.columns if c.kind == "number" and c != reading.relation.first]
     named = [column for column in free if column in numbers]
     amounts = [column for column in numbers if column.of_class == "amount"]
-    if named:
-        return named[0] if len(named) == 1 else None
+    if named:  # the noun that others describe stands last in Chinese, first in English
+        return named[-1 if is_cjk(named[0].header) else 0]
     return numbers[0] if len(numbers) == 1 else amounts[0] if len(amounts) == 1 else None
 
 

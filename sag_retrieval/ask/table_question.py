@@ -193,12 +193,13 @@ def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
     known = [
         (folded, text, column.header, is_contrary)
         for column in relation.columns
-        if column.kind != "date"
+        if column.kind != "date" and not _is_flag(column)
         for name, text in column.values.items()
         for folded, is_contrary in (
             *((each, False) for each in (name, *_otherwise(name))),
             *((each, False) for each in (_currency_names(text) if column is relation.currency else ())),
             *((each, True) for each in _contraries(name) if each not in column.values),
+            *(((fold(column.header) + name, False),) if len(name) == 1 else ()),  # `程度高`
         )
         if len(folded) > 1 and not folded.replace(",", "").replace(".", "").isdigit()
     ]
@@ -330,11 +331,13 @@ class _Bound(NamedTuple):
     """Whether it is a month without a year."""
 
     def of(self, column: RelationColumn | None, today: str) -> str:
-        """Its date in a column: a bare month of deadlines is the next of that name if any is as late, else the last."""
-        if not self.is_bare or column is None or column.of_class != "deadline" or self.date >= today[:7]:
+        """Its date in a column: a bare month is the last of that name, or the next one where that has more to tell."""
+        held = {cell.date[:7] for cell in column.cells if cell.date} if self.is_bare and column else set[str]()
+        later = f"{int(self.date[:4]) + 1}{self.date[4:]}" if held else ""
+        if not column or not held or max(held) < later:
             return self.date
-        later = f"{int(self.date[:4]) + 1}{self.date[4:]}"
-        return later if any(cell.date and cell.date[:7] >= later for cell in column.cells) else self.date
+        is_due = column.of_class == "deadline" and self.date < today[:7]
+        return later if is_due or (later in held and self.date not in held) else self.date
 
 
 def _months(marks: _Marks, today: str) -> Iterator[tuple[int, int, str]]:
@@ -530,6 +533,12 @@ def _only_asks(token: str) -> bool:
     return not question_terms(token)
 
 
+def _is_flag(column: RelationColumn) -> bool:
+    """Whether a column says yes and no."""
+    known = {fold(word) for name in ("yes", "no") for word in asked_words(name)}
+    return len(column.values) > 1 and set(column.values) <= known
+
+
 def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, RelationColumn]]) -> Iterator[Filter]:
     """Of columns of yes and no that the question names: which of both it means; `unpaid` is no in `Paid`.
 
@@ -538,12 +547,14 @@ def _flags(marks: _Marks, relation: Relation, mentions: Sequence[tuple[int, Rela
     yes, no = ({fold(word) for word in asked_words(name)} for name in ("yes", "no"))
     for column in relation.columns:
         is_gap = column.kind == "date" and len(column.cells) < len(relation.rows)
-        if not is_gap and not (set(column.values) <= yes | no and len(column.values) > 1):
+        if not is_gap and not _is_flag(column):
             continue
         contrary = {prefix + term for prefix in asked_words("negating") for term in _terms(column.header)}
         turned = [(start, end) for start, end, token in marks.tokens if token in contrary]
         named = [start for start, other in mentions if other is column]
-        is_negated = bool(turned) or any(_is_negated(marks, start) for start in named)
+        said_no = [each for each in asking("negated", "conditions").finditer(marks.text) if marks.is_free(*each.span())]
+        is_negated = bool(turned) or bool(named and said_no)
+        turned += [each.span() for each in said_no if named]
         for start, end in turned:
             marks.mark(start, end)
         if is_gap and is_negated:
@@ -560,7 +571,8 @@ def _meant(marks: _Marks, relation: Relation, named: Sequence[RelationColumn]) -
         columns = [column for column in relation.columns if column.of_class == kind]
         if not columns:
             continue
-        is_named = any(column in named for column in columns)
+        numbers = [column for column in named if column.kind == "number"]
+        is_named = any(column in named for column in columns) or (columns[0].kind == "number" and bool(numbers))
         for start, end in [*(match.span() for match in class_words(kind).finditer(marks.text)), *_said(marks, kind)]:
             found += [] if is_named else [(start, columns[0])]
             marks.mark(start, end)

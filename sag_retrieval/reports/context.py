@@ -30,7 +30,7 @@ from sag_retrieval.statements.header_classes import HeaderClass
 from sag_retrieval.statements.scorer import QuotableEvents
 from sag_retrieval.topics.naming import distinctive_keys, is_shown_name
 
-_DATED: Final = 0.5
+_DATED: Final = 0.3
 """Share of documents with a date from which on the newest of them tells how old the pile is."""
 _LETTERS: Final = 3
 """Letters that say as much as a Chinese character: a translation into English has about three times as many."""

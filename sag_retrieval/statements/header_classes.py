@@ -71,8 +71,9 @@ def header_class(column: str) -> HeaderClass | None:
 
     """
     found = _named(_OUTSIDE.sub("", fold(column)))
-    if fold(column).strip() in header_words("who"):  # of a question the word says nothing of rows
-        return "owner"
+    for kind in ("owner", "deadline"):  # words that name a column alone, and mean none in a longer header or a question
+        if fold(column).strip() in header_words(f"only_{kind}"):
+            return kind
     if not found and any(is_currency(unit_name(word)) for word in column.replace("(", " ").replace(")", " ").split()):
         return "amount"
     return max(found, key=lambda each: (each[0], -each[1]))[2] if found else None

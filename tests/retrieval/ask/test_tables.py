@@ -56,6 +56,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
 
 STATEMENT = "客户,浴巾(件),应收金额(元),收款状态\n金沙酒店,3900,25320,未收\n湘湖度假村,7600,45030,部分收款\n云栖山居,3500,23160,已收\n"
 FEES = "Invoice,Customer,Billed,Net (GBP),Paid on\nI-1,Carrick Hotels,January,100,2026-02-03\nI-2,Moor Inns,February,70,\nI-3,Carrick Hotels,February,50,\nI-4,Carrick Hotels,March,30,\nI-5,Moor Inns,April,20,\n"
+TRIPS = "Job,Trip,Date,Seats,Price (£),Deposit\n7,Chester,2026-08-02,30,500,yes\n3,York,2026-09-01,40,600,yes\n9,York,2026-08-09,30,400,no\n"
 DUTIES = "# 例会\n\n| 事项 | 责任人 | 期限 | 状态 |\n|---|---|---|---|\n| 修锅炉 | 李宁 | 2026-04-02 | 已完成 |\n| 装报警 | 蒋雯 | 2026-05-09 | 进行中 |\n| 签合同 | 李宁 | 2026-05-20 | 逾期 |\n"
 
 
@@ -63,7 +64,13 @@ DUTIES = "# 例会\n\n| 事项 | 责任人 | 期限 | 状态 |\n|---|---|---|---
 def plants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     """Tables in folders, each about one plant, which no table names."""
     minutes = {f"hz/{month}月.md": f"# 萧山工厂{month}月例会\n\n陆建明主持。\n" for month in (1, 2)}
-    files = {"hz/对账单.csv": STATEMENT, "hz/清单.md": DUTIES, "leeds/fees.csv": FEES, **minutes}
+    files = {
+        "hz/对账单.csv": STATEMENT,
+        "hz/清单.md": DUTIES,
+        "leeds/fees.csv": FEES,
+        "leeds/trips.csv": TRIPS,
+        **minutes,
+    }
     yield from opened_release(tmp_path_factory, files)
 
 
@@ -81,6 +88,11 @@ def plants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
         ("What is the net total of the Carrick invoices for January to March?", "180 GBP"),
         ("Which invoices have not been paid yet?", "I-2 – 70 GBP [1]; I-3 – 50 GBP [2]"),
         ("Which actions are unfinished in Leeds?", ""),
+        ("How many invoices did Moor Inns get?", "2: I-2 [1]; I-5 [2]"),
+        ("Which trips take place in August?", "Chester (7) [1]; York (9) [2]"),
+        ("What is the total of seats to York?", "70"),
+        ("How many jobs go to York?", "2: 3 [1]; 9 [2]"),
+        ("Which trips have no deposit?", "York (9) [1]"),
         ("What is the net total of the Kessler invoices?", ""),
     ],
 )

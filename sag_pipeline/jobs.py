@@ -3,14 +3,13 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from graphlib import TopologicalSorter
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from inspect import isgeneratorfunction, signature
 from logging import CRITICAL, getLogger
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import dagster as dg
@@ -34,6 +33,8 @@ from sag_retrieval.core.schema_file import default_schema, home_schema
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.core.telemetry import span
 
+_BESIDE: Final = {"kg_output", "report", "storage"}
+"""Assets that no ingest makes."""
 _silent = getLogger(f"{__name__}.unrecorded")
 _silent.setLevel(CRITICAL)  # the command says what is to be read
 
@@ -67,9 +68,10 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str
     """The assets of a job: the imports and records of an instance, which nobody could read, would take two seconds."""
     del home
     report, made = listener(), dict[str, dict[str, Any]]()
+    resource = _configured(name, PipelineResource, run_config.get("resources", {}).get(KEY, {}).get("config", {}))
+    resource.setup_for_execution(None)
+    table = name
     try:
-        resource = PipelineResource(**run_config.get("resources", {}).get(KEY, {}).get("config", {}))
-        resource.setup_for_execution(None)
         with span("run", step=name, **{"dagster.run_id": run_id}):
             for asset in _assets_of(name):
                 table, verb = asset.body.__name__, asset.described.verb
@@ -79,9 +81,6 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str
                 made[table], wrong = _made(asset, resource, run, config)
                 if wrong:
                     return name, made, reason_of(wrong, ())
-    except ValidationError as error:
-        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise SettingsError(f"job {name!r}: {'; '.join(faults)}") from error
     except Exception as error:  # as Dagster takes them: the reason is told in its words
         info = serializable_error_info_from_exc_info(sys.exc_info())
         if any(QUERY_INTERRUPTED in f"{each.cls_name} {each.message}" for each in causes(info)):
@@ -92,17 +91,20 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str
 
 
 def _assets_of(job: str) -> list[CorpusAsset]:
-    """The assets of a job, each after those that it is made of."""
-    known = {each.body.__name__: each for each in ASSETS}
-    if job == "report":
-        return [known["communities"], known["report"]]
-    wanted, found = ["communities"], dict[str, Sequence[str]]()
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found[name] = known[name].described.deps
-            wanted += found[name]
-    return [known[name] for name in TopologicalSorter(found).static_order()]
+    """The assets of a job: they are listed after those that they are made of."""
+    names = {"communities", "report"}
+    is_report = job == "report"
+    return [
+        each for each in ASSETS if (each.body.__name__ in names if is_report else each.body.__name__ not in _BESIDE)
+    ]
+
+
+def _configured(job: str, configured: Callable[..., Any], given: Mapping[str, Any]) -> Any:  # noqa: ANN401  a class of Dagster's
+    try:
+        return configured(**given)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise SettingsError(f"job {job!r}: {'; '.join(faults)}") from error
 
 
 def _made(asset: CorpusAsset, resource: PipelineResource, run: Any, config: Mapping[str, Any]) -> tuple[Any, list[Any]]:  # noqa: ANN401  of a run
@@ -116,7 +118,7 @@ def _made(asset: CorpusAsset, resource: PipelineResource, run: Any, config: Mapp
         "tables": {},
     }
     if "config" in wanted:
-        offered["config"] = wanted["config"].annotation(**config)
+        offered["config"] = _configured(run.job_name, wanted["config"].annotation, config)
     said, wrong = dict[str, Any](), list[Any]()
     with span("step", step=name, corpus="", **{"dagster.run_id": run.run_id}):
         done = body(**{argument: offered[argument] for argument in wanted})

@@ -20,6 +20,7 @@ from sag_pipeline.extract.name_decisions import (
 )
 from sag_pipeline.llm.checked import UNTAKEN
 from sag_pipeline.options import IngestOptions
+from sag_pipeline.runs.unchanged import keeps_history
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.store.source_list import Source, SourceList
 from sag_pipeline.store.store import Store
@@ -35,9 +36,6 @@ from sag_retrieval.release.releases import FoundRelease, Releases
 
 if TYPE_CHECKING:
     from sag_pipeline.extract.entity_resolution import KeyColumns
-
-_CONFIG: Final = "dagster.yaml"
-_HISTORY: Final = ".dagster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +114,7 @@ def source_row(store: Store, listed: SourceList, source: Source) -> dict[str, An
 
 def _last_run(settings: Settings) -> dict[str, Any] | None:
     """The newest ingest that Dagster recorded; None where no record is kept or none can be read."""
-    places = (Path(_CONFIG), settings.home / _HISTORY)
-    if not os.environ.get("DAGSTER_HOME") and not any(place.exists() for place in places):
+    if not keeps_history(settings.home):
         return None
     from sag_pipeline.runs.dagster_runs import last_run, open_instance  # noqa: PLC0415  Dagster takes a second to import
 

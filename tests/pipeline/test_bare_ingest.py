@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sag_pipeline.jobs import run_ingest
+from sag_pipeline.jobs import _assets_of, run_ingest
 from sag_retrieval import open_release
 
 pytestmark = pytest.mark.slow
@@ -42,3 +42,11 @@ def test_without_records_an_ingest_leaves_the_release_of_the_job_and_says_the_sa
     assert bare == job
     assert [each["is_new"] for each in job[:3]] == [True, True, False]
     assert job[0]["put_aside"] == 1
+
+
+def test_without_records_each_asset_comes_after_those_that_it_is_made_of():
+    done = set[str]()
+    for each in _assets_of("ingest"):
+        assert {*each.described.deps} <= done
+        done.add(each.body.__name__)
+    assert "communities" in done

@@ -55,6 +55,12 @@ class TablePlan:
     """The column for each of whose values the number is made; units are apart without it."""
 
     @property
+    def beside(self) -> RelationColumn | None:
+        """What a row is called beside its day, where days stand first."""
+        texts = (each for each in self.relation.columns if each.kind == "text" and each not in (*self.shown, self.by))
+        return next(texts, None) if self.relation.first.kind == "date" else None
+
+    @property
     def relation(self) -> Relation:
         """The tables asked."""
         return self.reading.relation
@@ -127,7 +133,8 @@ def plan_of(reading: Reading, today: str) -> TablePlan | None:
 def _listed(reading: Reading, today: str, free: Sequence[RelationColumn]) -> TablePlan | None:
     first = reading.relation.first
     by = free[0] if len(free) == 1 and free[0] != first and free[0].is_repeated else None
-    shown = tuple(column for column in free if column != first)
+    bounded = [each.column for each in reading.filters if not _is_text(each) and each.comparison != "empty"]
+    shown = tuple(c for c in reading.relation.columns if c != first and (c in free or c.header in bounded))
     currency = reading.relation.currency
     if currency and currency not in shown and any(column.of_class == "amount" for column in shown):
         shown = (*shown, currency)
@@ -216,7 +223,8 @@ def sql_of(plan: TablePlan) -> str:
     """The SELECT that answers a plan: a line for each row that counts, with the answer in front."""
     relation = plan.relation
     used = {each.column for each in plan.reading.filters} | {column.header for column in plan.shown}
-    used |= {relation.first.header} | {column.header for column in (plan.value, plan.by, plan.per) if column}
+    named = (relation.first, plan.value, plan.by, plan.per, plan.beside)
+    used |= {column.header for column in named if column}
     columns = [column for column in relation.columns if column.header in used]
     cells = [f"max(CASE WHEN header = {_quoted(c.header)} THEN {_kept(c, plan)} END) AS {_name(c.header)}"
              for c in columns]  # fmt: skip
@@ -405,6 +413,8 @@ def _row_text(plan: TablePlan, row: Mapping[str, Any], is_chinese: bool) -> str:
     code = row.get(_name(plan.relation.first.header).strip('"'))
     codes = (cell.text for cell in plan.relation.first.cells if cell.number == code and isinstance(code, float))
     first = next(codes, "") or _said(row, plan.relation.first)
+    if plan.beside is not None:
+        first = f"{first} {_said(row, plan.beside)}"
     if plan.by is not None and plan.form in ("list", "count"):
         return f"{_said(row, plan.by)}{f'（{first}）' if is_chinese else f' ({first})'}"
     shown = [column for column in plan.shown if column.header != plan.relation.first.header]

@@ -119,7 +119,7 @@ def test_parts_of_names_states_in_other_words_and_what_a_folder_is_about_explain
         ("下一个完成日期是哪天？", "2025-04-01：订购鲜花[1]", 1),
         ("Who has to get the quotes for wind machines?", "Get two quotes for wind machines – Cy Stone [1] (“yard", 1),
         ("By when must the seals of the lids be replaced?", "Replace the seals of all lids – 2025-04-10 [1]", 1),
-        ("Which actions of Cy Stone are due in May?", "Get two quotes for wind machines [1]", 1),
+        ("Which actions of Cy Stone are due in May?", "Get two quotes for wind machines – 2025-05-15 [1]", 1),
         ("Which orders are not yet paid?", "PO-2 – 800 EUR [1]; PO-4 [2]", 2),
         ("What is the total amount of the shipments per buyer?", "Bluebird: 700 USD; Halden: 1,300 EUR. S-3", 3),
         ("What is the total amount of the shipments, per currency?", "1,300 EUR + 700 USD: S-1", 3),

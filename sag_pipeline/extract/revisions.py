@@ -51,7 +51,6 @@ _MOST_DISAGREE: Final = 2
 """Statements that one contradicts at most: where more differ, it is a field of a form."""
 _LONGEST_TOPIC: Final = 24
 """Characters of it that are compared at most."""
-_PAIR_AT_END = patterns("all")["ends_in_han_pair"]
 _VALUE: Final = "\x01"
 _ENDS_FIELD: Final = frozenset({";", "；", ",", "，", "·", "|", ""})
 _WORD_OR_SIGN, _WORD_OR_CHARACTER = (patterns("all")[name] for name in ("word_or_sign", "word_or_character"))
@@ -336,22 +335,14 @@ def _denied(earlier: Claim, later: Claim, likeness: _Likeness) -> tuple[Stated, 
 
 
 def _is_related(one: Claim, other: Claim) -> bool:
-    """Whether both name or begin with one thing, and count the same or share a word besides."""
+    """Whether both name or begin with one thing, and share a word besides."""
     names = [name for name in one.names.values() if other.has(name)]
     begins = "" if names else _common_topic(one.topic, other.topic)
     if not names and not begins:
         return False
-    counted = [{each.kind for each in s.values if _counts(each)} for s in (one, other)]
-    if counted[0] & counted[1]:
-        return True
     subject = subject_terms(" ".join([*names, begins]))
     stems = [{t if is_cjk(t) else t[:STEM] for t in s.terms - subject} for s in (one, other)]
     return bool(stems[0] & stems[1])
-
-
-def _counts(value: Stated) -> bool:
-    """Whether the kind of a value says what is counted."""
-    return value.kind.startswith("number ") or _PAIR_AT_END.search(value.kind) is not None
 
 
 def _common_topic(one: str, other: str) -> str:

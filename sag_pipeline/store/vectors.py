@@ -294,13 +294,11 @@ def _bytes_of(column: pa.BinaryArray) -> npt.NDArray[np.uint8]:
     return np.frombuffer(column.buffers()[2] or b"", np.uint8, last - first, first)
 
 
+_PACKED: Final = {"lance-encoding:compression": "zstd", "lance-encoding:structural-encoding": "miniblock"}
 _SPARSE_ROWS: Final = pa.schema(
-    [
-        pa.field(ID, pa.binary(16)),
-        pa.field("indices", pa.binary(), metadata={"lance-encoding:compression": "zstd"}),  # two fifths less
-        pa.field("values", pa.binary()),
-    ]
+    [pa.field(ID, pa.binary(16)), *(pa.field(name, pa.binary(), metadata=_PACKED) for name in ("indices", "values"))]
 )
+"""A tenth of the bytes less; of each value by itself zstd would make more."""
 
 
 def to_rows(ids: VectorIds, vectors: Vectors) -> pa.RecordBatch:

@@ -48,14 +48,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def bare_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`sag ingest`, called in this process, makes its release by the functions of the job without Dagster's records."""
-    from tests.support.bare_ingest import bare_ingest
-
-    monkeypatch.setattr("sag_pipeline.jobs.run_ingest", bare_ingest)
-
-
-@pytest.fixture
 def source(tmp_path: Path) -> Callable[[Mapping[str, str]], str]:
     """Write files below a source folder; the folder's name."""
 

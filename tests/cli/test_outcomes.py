@@ -39,7 +39,7 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def ingested(made, home, tmp_path, bare_jobs) -> Path:
+def ingested(made, home, tmp_path) -> Path:
     """A home of one's own that follows `inbox`."""
     for name in ("home", "inbox"):
         shutil.copytree(made / name, tmp_path / name)

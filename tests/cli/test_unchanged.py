@@ -12,8 +12,6 @@ from sag_pipeline.runs.unchanged import FILE
 from sag_pipeline.store.store import Store
 from sag_retrieval.cli.main import main
 
-pytestmark = pytest.mark.usefixtures("bare_jobs")
-
 
 def ingest(*options):
     """What `sag ingest --json` prints."""

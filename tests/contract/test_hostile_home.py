@@ -64,7 +64,6 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             patch.delenv(name)
         patch.setenv("SAG_HOME", str(folder / "home"))
         patch.chdir(folder)
-        patch.setattr("sag_pipeline.jobs.run_ingest", bare_ingest)
         bare_ingest(["inbox"])
         yield folder
 

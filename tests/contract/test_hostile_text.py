@@ -74,7 +74,7 @@ def hidden_in(output: str) -> list[str]:
     return OBEYED.findall(SGR.sub("", output).replace("\r\n", "\n"))
 
 
-def test_no_command_prints_what_a_terminal_obeys(hostile, bare_jobs, monkeypatch):
+def test_no_command_prints_what_a_terminal_obeys(hostile, monkeypatch):
     said = json.dumps({"answer": f"It was {ATTACK}.", "text": ATTACK, "questions": [ATTACK], "facts": [ATTACK]})
     with ChatServer(lambda _: said) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
@@ -97,7 +97,7 @@ def test_no_command_prints_what_a_terminal_obeys(hostile, bare_jobs, monkeypatch
     assert [hidden_in(text.replace("\u200f", "")) for text in texts] == [[]] * len(texts), "direction marks stay"
 
 
-def test_a_real_terminal_gets_colours_alone(hostile, bare_jobs):
+def test_a_real_terminal_gets_colours_alone(hostile):
     assert CliRunner().invoke(main, ["ingest", str(hostile)]).exit_code == 0
     here, there = pty.openpty()
     command = [sys.executable, "-m", "sag_retrieval.cli.main", "search", "Heron", "--explain"]

@@ -23,7 +23,6 @@ from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import MEND
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache
 from sag_retrieval.release.releases import Releases
-from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 from tests.support.kept_home import edit_manifest
 from tests.support.scripted_answers import read_well
@@ -493,7 +492,6 @@ def settings(patch: pytest.MonkeyPatch, home: Path, server: ChatServer) -> None:
     patch.setenv("SAG_CHAT_MODEL", "openai:scripted")
     patch.setenv("OPENAI_API_KEY", "none")
     patch.setenv("OPENAI_BASE_URL", server.base_url)
-    patch.setattr("sag_pipeline.jobs.run_ingest", bare_ingest)
     patch.chdir(home.parent)
 
 

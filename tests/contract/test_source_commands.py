@@ -16,7 +16,7 @@ from sag_retrieval.cli.main import main
 from sag_retrieval.release.releases import Releases
 from tests.support.bare_ingest import bare_ingest
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("bare_jobs")]
+pytestmark = pytest.mark.slow
 
 SECRET = "Zanzibar Quorum Holdings"
 FILES = {f"{n}.md": f"The Egret left pier {n} at noon." for n in range(12)}

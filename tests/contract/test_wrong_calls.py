@@ -164,7 +164,7 @@ def test_every_command_has_a_valid_call_to_begin_with():
 
 
 @pytest.mark.parametrize("path", COMMANDS)
-def test_no_value_of_any_parameter_ends_in_a_traceback(here, bare_jobs, path):
+def test_no_value_of_any_parameter_ends_in_a_traceback(here, path):
     calls = [arguments for option in COMMANDS[path].params for arguments in calls_with(path, option)]
 
     found = [fault for arguments in calls for fault in faults(path, arguments)]
@@ -207,7 +207,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_no_broken_home_or_setting_ends_in_a_traceback(here, bare_jobs, broken):
+def test_no_broken_home_or_setting_ends_in_a_traceback(here, broken):
     BROKEN[broken](here)
     others = [path for path in VALID if path not in ("sag demo", *ALWAYS)]
     paths = [*ALWAYS, *others[list(BROKEN).index(broken) % 3 :: 3]]

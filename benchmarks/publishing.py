@@ -112,7 +112,7 @@ def derive(store: Store) -> None:
     """Alignment and weighing, as the assets `event_keys` and `idf` do them."""
     state = store.state_hash(["keys"])
     store.commit_wholes(make_links(store), state)
-    store.commit_whole("idf", weighing(store, "none"), store.state_hash(["events", "distinct_keys"]))
+    store.commit_wholes({"idf": weighing(store, "none")}, store.state_hash(["events", "distinct_keys"]))
 
 
 def sizes(folder: Path) -> dict[int, int]:

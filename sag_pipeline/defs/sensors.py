@@ -52,16 +52,13 @@ def sensors_of(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> Iterat
         yield _fed(spec, ingest, table)
 
 
-def changed_sensor(
-    spec: CorpusSpec, job: UnresolvedAssetJobDefinition, scope: "Scope", *, is_on: bool = True
-) -> dg.SensorDefinition:
+def changed_sensor(spec: CorpusSpec, job: UnresolvedAssetJobDefinition, scope: "Scope") -> dg.SensorDefinition:
     """A sensor that starts the job of a report after a release that changes what the report is about.
 
     Args:
         spec: The corpus.
         job: It writes the report.
         scope: What the report is about.
-        is_on: Whether it runs as soon as it is defined.
     """
 
     @dg.sensor(
@@ -69,7 +66,7 @@ def changed_sensor(
         job=job,
         minimum_interval_seconds=60,
         description="Starts the report after a release that changes what it is about.",
-        default_status=dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED,
+        default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def changed(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         """Compare what the report selects in the current release with what it selected in the last one."""

@@ -17,7 +17,7 @@ cut it may be older, which says nothing.
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import pairwise, repeat
@@ -460,15 +460,6 @@ class Ledger:
             len(steps),
         )
         return {str(unit) for (unit,) in rows}
-
-    def source_counts(self, sources: Iterable[str]) -> tuple[int, int]:
-        """Of sources by name: their documents, and their files and lines that were skipped with errors."""
-        ((documents, skipped),) = self.select_once(
-            "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') FROM current "
-            "WHERE step = 'documents' AND list_contains(?, source)",
-            sorted(sources),
-        )
-        return int(str(documents)), int(str(skipped))
 
     def source_names(self) -> list[str]:
         """Names of sources that entries have, those of most documents first."""

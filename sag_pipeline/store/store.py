@@ -284,10 +284,6 @@ class Store:
         entry = Entry(part, table, "done", part=part, row_count=rows.num_rows, output_hash=part, kind="appended")
         self.ledger.commit([entry])
 
-    def commit_whole(self, table: str, rows: pa.Table, input_hash: str) -> None:
-        """Replace a table that is kept whole."""
-        self.commit_wholes({table: rows}, input_hash)
-
     def commit_wholes(self, tables: Mapping[str, pa.Table], input_hash: str) -> None:
         """Replace several tables that are kept whole, all or none."""
         made = {"input_hash": input_hash, "output_hash": input_hash}

@@ -28,11 +28,10 @@ _VERDICTS = frozenset({"yes", "no", "true", "false", "是", "的", "否", "不",
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """An answer's text with markers from 1 on, their citations, and the indices of the cited hits."""
+    """An answer's text with markers from 1 on, and their citations."""
 
     text: str
     citations: tuple[Citation, ...]
-    places: tuple[int, ...]
     is_generated: bool = False
     """Whether a model chose the citations; else rules did, which rank no better than the search."""
 
@@ -65,8 +64,9 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundP
     missing = "".join(f"[{marker[n]}]" for n in used if n not in written)
     full = f"{renumbered} {missing}".strip() if missing else renumbered
     claims = _claims(text)
-    citations = tuple(_citation(marker[n], claims.get(n, text), question, hits[n - 1]) for n in used)
-    return Cited(full, citations, tuple(n - 1 for n in used), is_generated=True)
+    spans = {n: sentence_for(claims.get(n, text), question, hits[n - 1].text) for n in used}
+    citations = tuple(_quotation(marker[n], hits[n - 1], *spans[n]) for n in used)
+    return Cited(full, citations, is_generated=True)
 
 
 def support(question: str, text: str, hits: Sequence[FoundPassage]) -> list[int]:
@@ -96,10 +96,6 @@ def _numbers(markers: str) -> list[int]:
     return [int(digits) if len(digits) <= _MOST_DIGITS else 0 for digits in _NUMBER.findall(markers)]
 
 
-def _citation(marker: int, claim: str, question: str, hit: FoundPassage) -> Citation:
-    return _quotation(marker, hit, *sentence_for(claim, question, hit.text))
-
-
 def _quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation:
     """The citation of a stretch of a passage."""
     return Citation(
@@ -121,7 +117,7 @@ def quoted(question: str, spans: Sequence[tuple[FoundPassage, int, int]]) -> Cit
     text = joint.join(
         f"{_in_context(*span)}{joint}[{citation.marker}]" for span, citation in zip(spans, citations, strict=True)
     )
-    return Cited(text, citations, ())
+    return Cited(text, citations)
 
 
 def _in_context(hit: FoundPassage, start: int, end: int) -> str:
@@ -174,7 +170,7 @@ def merge_answers(question: str, parts: Sequence[Cited]) -> Cited | None:
         texts.append(_ONE_MARKER.sub(partial(_renumbered, marker), part.text))
     joint = "；" if is_cjk(question) else "; "
     is_written = all(part.is_generated for part in parts)
-    return Cited(joint.join(dict.fromkeys(texts)), tuple(citations.values()), (), is_written)
+    return Cited(joint.join(dict.fromkeys(texts)), tuple(citations.values()), is_written)
 
 
 def without_markers(text: str) -> str:

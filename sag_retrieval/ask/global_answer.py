@@ -9,15 +9,13 @@ import numpy as np
 from pydantic import Field, FiniteFloat
 
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.modes import MOST_CLOSEST, ModeResult, ask_fast, from_rows
 from sag_retrieval.ask.options import AT_ONCE
-from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.question import TermWeights, telling_terms
 from sag_retrieval.ask.sections import answer_from_sections, without_classes
 from sag_retrieval.ask.sentences import sentence_for
 from sag_retrieval.ask.session import Session
-from sag_retrieval.ask.table_answer import answer_from_tables
+from sag_retrieval.ask.table_answer import RowSources, answer_from_tables
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.core.errors import ModelError
@@ -37,7 +35,6 @@ from sag_retrieval.llm_writing.lines import (
 from sag_retrieval.llm_writing.written import WrittenSentence
 from sag_retrieval.models.protocols import AnswerShape, embed_queries, estimate_tokens
 from sag_retrieval.notebook import snippet
-from sag_retrieval.search.lookup import chunk_by_id
 from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, classes_in, row_cells, says
 from sag_retrieval.statements.scorer import quotable, worth
 
@@ -45,16 +42,15 @@ _LONGEST_TITLE: Final = 60
 """Characters of a title that says whom a quotation is about."""
 
 
-class ThemeSources:
+class ThemeSources(RowSources):
     """Citations of events, numbered as they are first cited, and the passages that hold them."""
 
     def __init__(self, session: Session, themes: Themes) -> None:
         assert session.context is not None
-        self._index, self._themes = session.context.index, themes
+        super().__init__(session.context)
+        self._themes = themes
         self._row_of = {event_id: row for row, event_id in enumerate(themes.events.event_ids)}
         self._marker: dict[int, int] = {}
-        self.citations: list[Citation] = []
-        self.passages: dict[str, JoinedPassage] = {}
 
     def sentence(self, sentence: CitedSentence) -> str:
         """A sentence with the markers of its events."""
@@ -80,8 +76,11 @@ class ThemeSources:
 
     def _cite(self, row: int) -> int:
         if row not in self._marker:
-            passage = self._passage(row)
-            start, end = self._span(row, passage.text)
+            events = self._themes.events
+            passage = self.of_chunk(events.chunks.chunk_ids[int(events.chunk[row])])
+            start, end = events.spans[row].tolist()
+            if not 0 <= start < end <= len(passage.text):
+                start, end = sentence_for(events.contents[row], "", passage.text)
             known = (passage.chunk_id, passage.start + start, passage.start + end)
             same = next((each.marker for each in self.citations if (each.chunk_id, each.start, each.end) == known), 0)
             self._marker[row] = same or len(self.citations) + 1
@@ -90,21 +89,6 @@ class ThemeSources:
                 named = (passage.chunk_id, passage.document_id, passage.title)
                 self.citations.append(Citation(self._marker[row], *named, known[1], known[2], quote, passage.place))
         return self._marker[row]
-
-    def _span(self, row: int, text: str) -> tuple[int, int]:
-        start, end = self._themes.events.spans[row].tolist()
-        return (
-            (start, end) if 0 <= start < end <= len(text) else sentence_for(self._themes.events.contents[row], "", text)
-        )
-
-    def _passage(self, row: int) -> JoinedPassage:
-        events = self._themes.events
-        chunk_id = events.chunks.chunk_ids[int(events.chunk[row])]
-        if chunk_id not in self.passages:
-            found, score = chunk_by_id(self._index, chunk_id), 1 / (1 + len(self.passages))
-            named = (found.chunk_id, found.document_id, found.title, found.text, score, found.start, found.end)
-            self.passages[chunk_id] = JoinedPassage(*named, ((found.start, chunk_id),), place=found.place)
-        return self.passages[chunk_id]
 
 
 _MOST, _MOST_ROWS = 6, 10
@@ -305,21 +289,20 @@ def _line(session: Session, sources: ThemeSources, title: str, rows: Sequence[in
 
 
 def _quoted(sources: ThemeSources, lines: Sequence[str], near: Sequence[NearTheme]) -> ModeResult:
-    cited = Cited("\n".join(lines), tuple(sources.citations), tuple(range(len(sources.citations))))
-    return ModeResult(cited, tuple(sources.passages.values()), {"themes": [_told(each) for each in near]})
+    return ModeResult(
+        sources.cited("\n".join(lines)), tuple(sources.passages.values()), {"themes": [_told(each) for each in near]}
+    )
 
 
 def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult | None:
     """A partial answer of each theme, then one of all of them; None, with a note, where the model gives none."""
     judge = Judge(themes.events.cleaned())
-    shown = [
-        PromptLines.of(judge.events, packed(event_lines(judge.events, each.rows), _PROMPT_TOKENS)[0]) for each in near
-    ]
+    packs = (packed(event_lines(judge.events, each.rows), _PROMPT_TOKENS) for each in near)
+    shown = [PromptLines.of(judge.events, lines) for lines, *_ in packs]
     reached = _within_budget(session, shown)
     if reached < len(near):
-        session.note(
-            f"{len(near) - reached} of {len(near)} themes are beyond the budget; raise max_calls or max_tokens"
-        )
+        beyond = f"{len(near) - reached} of {len(near)} themes"
+        session.note(f"{beyond} are beyond the budget; raise max_calls or max_tokens")
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="sag-global") as threads:
         answers = list(threads.map(lambda part: _asked(session, part), shown[:reached]))
     points: list[_Point] = []
@@ -328,19 +311,17 @@ def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
         own = _supported(judge, theme, part, answer) if answer else []
         told["points"] = [{"text": point.text, "rating": point.rating} for point in own]
         points += own
-        session.tell(
-            "answered", id=theme.community.title, is_found=bool(own), answer=own[0].text if own else "", cited=[]
-        )
+        first = own[0].text if own else ""
+        session.tell("answered", id=theme.community.title, is_found=bool(own), answer=first, cited=[])
     result = _reduced(session, judge, points) if points else None
     if judge.left_out:
-        session.note(
-            f"{len(judge.left_out)} sentences of the model were left out: no event that it cited supports them"
-        )
+        count = len(judge.left_out)
+        session.note(f"{count} sentences of the model were left out: no event that it cited supports them")
     if result is None:
         return None
     sources = ThemeSources(session, themes)
     text = _joint(session).join(sources.sentence(each) for each in result)
-    cited = Cited(text, tuple(sources.citations), tuple(range(len(sources.citations))), is_generated=True)
+    cited = sources.cited(text, is_generated=True)
     left_out = [{"reason": each.reason, "text": each.text} for each in judge.left_out]
     return ModeResult(cited, tuple(sources.passages.values()), {"themes": trace, "left_out": left_out})
 

@@ -169,7 +169,7 @@ def _with_sentence(answer: TableAnswer, named: _Named) -> TableAnswer:
     )
     joint = "" if is_cjk(named.sentence.text) else " "
     text = f"{answer.cited.text}{joint or ''}{'。' if not joint else ''}{snippet(named.sentence.text)}{joint}[{number}]"
-    cited = Cited(text, (*answer.cited.citations, citation), ())
+    cited = Cited(text, (*answer.cited.citations, citation))
     return replace(answer, cited=cited)
 
 

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.relations import Relation
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Session
@@ -128,7 +127,7 @@ def _written(session: Session, context: ReleaseContext, sql: str, rows: Sequence
     if more:
         shown.append(f"另有{more}行" if is_chinese else f"and {more} more")
     text = f"{comma.join([*answers][:MOST_CITED])}{colon}{comma.join(shown)}"
-    cited = Cited(text, tuple(sources.citations), tuple(range(len(sources.citations))), is_generated=True)
+    cited = sources.cited(text, is_generated=True)
     return TableAnswer(cited, sql, tuple(rows), (), tuple(sources.passages.values()))
 
 

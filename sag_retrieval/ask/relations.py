@@ -48,7 +48,6 @@ class RelationRow:
 
     document_id: str
     table_index: int
-    row_index: int
     start: int
     end: int
     cells: dict[str, CellValue]
@@ -189,7 +188,7 @@ def _tables(cells: pa.Table) -> dict[tuple[str, int], list[RelationRow]]:
         rows = found.setdefault((cell["document_id"], cell["table_index"]), {})
         row = rows.get(cell["row_index"])
         if row is None:
-            place = (cell["document_id"], cell["table_index"], cell["row_index"], cell["start"], cell["end"])
+            place = (cell["document_id"], cell["table_index"], cell["start"], cell["end"])
             row = rows[cell["row_index"]] = RelationRow(*place, {})
         value = CellValue(cell["text"], cell["number"], cell["unit"], cell["date"])
         row.cells.setdefault(cell["header"], value)

@@ -113,8 +113,7 @@ def answer_from_sections(
     told = [f"{title}{'：' if is_cjk(title) else ':'}{''.join(said)}" for title, said in lines.items()]
     more = len(kept) - MOST_CITED
     told += [f"另有{more}条" if is_chinese else f"and {more} more"] if more > 0 else []
-    cited = Cited("\n".join(told), tuple(sources.citations), tuple(range(len(sources.citations))))
-    return cited, tuple(sources.passages.values())
+    return sources.cited("\n".join(told)), tuple(sources.passages.values())
 
 
 def _holds(each: _Statement, weights: Mapping[str, float]) -> bool:

@@ -367,8 +367,7 @@ def written(
     text = f"{f'{lead}{colon}' if lead else ''}{comma.join(shown)}{_of(plan, is_chinese)}"
     text += "".join(f"{'' if is_chinese else ' '}{each}{stop}" for each in missing)
     kept = tuple(dict(row) for row in counted)
-    cited = Cited(text, tuple(sources.citations), tuple(range(len(sources.citations))))
-    return TableAnswer(cited, sql, kept, tuple(missing), tuple(sources.passages.values()))
+    return TableAnswer(sources.cited(text), sql, kept, tuple(missing), tuple(sources.passages.values()))
 
 
 def _lead(plan: TablePlan, counted: Sequence[Mapping[str, Any]], is_chinese: bool) -> str:  # noqa: FBT001  of the text
@@ -491,9 +490,16 @@ class RowSources:
         document = document_row(self._index, document_id)
         first, last = self._index.arrays.document_chunks[document : document + 2].tolist()
         chunks = self._index.rows["chunks"].select(["chunk_id", "start"]).slice(first, last - first).to_pylist()
-        chunk_id = max((each for each in chunks if each["start"] <= start), key=lambda each: each["start"])["chunk_id"]
+        return self.of_chunk(max((c for c in chunks if c["start"] <= start), key=lambda c: c["start"])["chunk_id"])
+
+    def of_chunk(self, chunk_id: str) -> JoinedPassage:
+        """A chunk as a passage."""
         if chunk_id not in self.passages:
             found, score = chunk_by_id(self._index, chunk_id), 1 / (1 + len(self.passages))
             named = (found.chunk_id, found.document_id, found.title, found.text, score, found.start, found.end)
             self.passages[chunk_id] = JoinedPassage(*named, ((found.start, chunk_id),), place=found.place)
         return self.passages[chunk_id]
+
+    def cited(self, text: str, *, is_generated: bool = False) -> Cited:
+        """A text with all of the citations."""
+        return Cited(text, tuple(self.citations), is_generated)

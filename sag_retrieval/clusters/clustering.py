@@ -148,15 +148,12 @@ def strongest_ties(pairs: Pairs, group: Rows, ids: Sequence[str]) -> Iterator[Ti
             yield Tie(ids[one], ids[other], float(weight[number]))
 
 
-def build_communities(
-    events: EventTable, options: ClusterOptions | None = None, edges: Edges | None = None
-) -> Communities:
+def build_communities(events: EventTable, options: ClusterOptions | None = None) -> Communities:
     """The communities of the events; without titles: `topics/naming.py` gives them.
 
     Args:
         events: What to group; none gives no communities.
         options: How; the defaults suit reports.
-        edges: The weighed pairs, if they are available.
 
     Raises:
         SettingsError: If every pair of too many events is asked for.
@@ -166,9 +163,9 @@ def build_communities(
 
     """
     options = options or ClusterOptions()
-    edges = weigh_edges(events, options) if edges is None else edges
     if not len(events):
         return Communities(communities=(), quality=())
+    edges = weigh_edges(events, options)
     groups = _levels(events, edges, options)
     ids = [[community_id(level, names) for names in _names(events, group)] for level, group in enumerate(groups)]
     parents = [_parents(fine, coarse) for fine, coarse in pairwise(groups)]

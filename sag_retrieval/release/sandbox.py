@@ -576,11 +576,6 @@ class SqlSandbox:
         return found
 
     @property
-    def is_bound(self) -> bool:
-        """Whether it shows no more than a restriction leaves."""
-        return bool(self._bound)
-
-    @property
     def shows_whole_documents(self) -> bool:
         """Whether of each document that it shows all of the text may be seen."""
         return all(named.table == "documents" for named in self._bound)

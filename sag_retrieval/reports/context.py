@@ -158,7 +158,7 @@ class ReportContext:
     @cached_property
     def ahead(self) -> list[Point]:
         """What has a date after the reference."""
-        return dates_ahead(self.events, self.reference[0], self.points, self._told) if self.reference[0] else []
+        return dates_ahead(self.events, self.reference[0], self.due, self._told) if self.reference[0] else []
 
     @cached_property
     def changes_said(self) -> list[tuple[int, str]]:

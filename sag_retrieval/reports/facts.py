@@ -1,7 +1,7 @@
 """What a pile of documents holds, counted or quoted: documents by folder, dates ahead, amounts, names together."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -145,7 +145,12 @@ def folders_of(events: EventTable, pile: Pile) -> dict[str, list[FileEntry]]:
     for row, path in enumerate(paths):
         is_entry = not path.suffix and bare[str(path.parent)] > _LIST
         files[str(path.parent), "" if is_entry else path.name].append(row)
-    of_document = _rows_by_document(events)
+    order = np.argsort(events.document, kind="stable").astype(np.int32)
+    of_document = np.split(order, np.searchsorted(events.document[order], np.arange(1, len(ids))))
+
+    def date_of(row: int) -> str:
+        return pile.dates.get(ids[row], "")
+
     found: defaultdict[str, list[FileEntry]] = defaultdict(list)
     for (folder, name), rows in files.items():
         title = titles[rows[0]] if len(rows) == 1 else ""
@@ -154,33 +159,27 @@ def folders_of(events: EventTable, pile: Pile) -> dict[str, list[FileEntry]]:
             title="" if title in (name, PurePosixPath(name).stem) else title,
             documents=len(rows),
             kind=PurePosixPath(name).suffix.removeprefix(".").lower(),
-            date=max((pile.dates.get(ids[row], "") for row in rows), default=""),
-            rows=np.concatenate(
-                [of_document[row] for row in sorted(rows, key=lambda row: pile.dates.get(ids[row], ""))]
-            ),
+            date=max(map(date_of, rows)),
+            rows=np.concatenate([of_document[row] for row in sorted(rows, key=date_of)]),
         )
         found["" if folder == "." else folder].append(entry)
-    ordered = sorted(found.items())
-    return {
-        folder: sorted(sorted(entries, key=lambda each: each.name), key=lambda each: each.date, reverse=True)
-        for folder, entries in ordered
-    }
+    for entries in found.values():
+        entries.sort(key=lambda each: each.name)
+        entries.sort(key=lambda each: each.date, reverse=True)
+    return dict(sorted(found.items()))
 
 
-def _rows_by_document(events: EventTable) -> list[Rows]:
-    order = np.argsort(events.document, kind="stable").astype(np.int32)
-    edges = np.searchsorted(events.document[order], np.arange(len(events.documents.titles) + 1))
-    return [order[start:end] for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+def _quotable(events: EventTable, rows: Iterable[int]) -> list[int]:
+    """Those of the rows that a reader understands alone, in their order."""
+    listed = np.fromiter(rows, np.int32)
+    return [row for row, each in zip(listed.tolist(), judged(events, listed), strict=True) if each.quotable >= 1 / 2]
 
 
-def dates_ahead(
-    events: EventTable, reference: str, listed: Mapping[HeaderClass, Sequence["Point"]], told: "Told"
-) -> list["Point"]:
+def dates_ahead(events: EventTable, reference: str, due: Iterable["Point"], told: "Told") -> list["Point"]:
     """What is due after a day, month or year, the nearest first: rows listed with a deadline, and sentences.
 
     A date is after the reference if it is later as far as both are exact. Sentences that cannot be quoted are left out,
     and those that tell of a row with that deadline again: the row knows whether it is done.
-
     """
     keys = events.keys
     later = {
@@ -188,26 +187,25 @@ def dates_ahead(
         for key, (kind, value) in enumerate(zip(keys.types, keys.values, strict=True))
         if kind == "date" and value[:1].isdigit() and is_later(value, reference)
     }
-    first: dict[int, str] = {}
-    moved = {row for row, text in enumerate(events.contents) if revising("moved").search(text)}  # to the later day
+    days: defaultdict[int, list[str]] = defaultdict(list)
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
         if key in later:
-            known = (first.get(row, later[key]), later[key])
-            first[row] = max(known) if row in moved else min(known, key=_exactly)
+            days[row].append(later[key])
+    moved = {row for row in days if revising("moved").search(events.contents[row])}  # to the later day
+    first = {row: max(own) if row in moved else min(own, key=_exactly) for row, own in days.items()}
     left: defaultdict[str, set[str]] = defaultdict(set)  # by day, terms of sentences that say that it holds no more
-    for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
-        if row in moved and key in later and later[key] != first[row]:
-            left[later[key]] |= subject_terms(events.contents[row])
-    found = {each.row: each for points in listed.values() for each in points if each.due}
+    for row in moved:
+        for day in {*days[row]} - {first[row]}:
+            left[day] |= subject_terms(events.contents[row])
+    found = {each.row: each for each in due}
     ahead = [each for each in found.values() if is_later(each.due, reference) and not each.is_late(reference)]
-    rows = np.array(sorted(first), np.int32)
     said = {each.text for each in ahead}
-    for row, each in zip(rows.tolist(), judged(events, rows), strict=True):
+    for row in _quotable(events, sorted(first)):
         text = events.contents[row]
         point = Point(row, text, due=first[row])
         is_new = row not in found and text not in said and not is_told(point, told)
         is_new &= row in moved or left[point.due].isdisjoint(subject_terms(text))
-        if is_new and each.quotable >= 1 / 2 and len(row_cells(text)) < 2:  # noqa: PLR2004  a row has two cells
+        if is_new and not row_cells(text)[1:]:
             said.add(text)
             ahead.append(point)
     return sorted(ahead, key=lambda each: (each.due, each.row))
@@ -279,19 +277,15 @@ def stated_amounts(events: EventTable, most: int, told: Collection[int] = ()) ->
 
     """
     keys = events.keys
-    is_money = [
-        bool(keys.numbers) and number is not None and is_currency(keys.units[key])
-        for key, number in enumerate(keys.numbers)
-    ]
+    is_money = [number is not None and is_currency(keys.units[key]) for key, number in enumerate(keys.numbers)]
     held: defaultdict[int, list[tuple[float, str]]] = defaultdict(list)
     for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
         if is_money and is_money[key]:
             held[row].append((float(keys.numbers[key] or 0), keys.units[key] or ""))
     old = {amount for row in told for amount in held.pop(row, ())}
-    rows = np.array(sorted(row for row, own in held.items() if max(own) not in old), np.int32)
     by_unit: defaultdict[str, list[Amounts]] = defaultdict(list)
-    for row, each in zip(rows.tolist(), judged(events, rows), strict=True):
-        if each.quotable >= 1 / 2 and len(row_cells(events.contents[row])) < 2:  # noqa: PLR2004  a table's row has two cells
+    for row in _quotable(events, sorted(row for row, own in held.items() if max(own) not in old)):
+        if not row_cells(events.contents[row])[1:]:
             amounts = sorted(held[row], key=lambda each: (-abs(each[0]), each[1]))
             by_unit[amounts[0][1]].append(Amounts(amounts=tuple(amounts), row=row))
     share = max(1, most // max(1, len(by_unit)))
@@ -355,11 +349,9 @@ def names_together(events: EventTable, is_name: Flags, most: int) -> list[NameIn
     found = []
     for key in (each for each in acting[:most] if documents[each] >= least):
         shared = [(len(np.intersect1d(rows_of[key], rows)), other) for other, rows in rows_of.items() if other != key]
-        together = sorted(
-            (pair for pair in shared if pair[0] >= _FEWEST_TOGETHER), key=lambda pair: (-pair[0], pair[1])
-        )
+        together = sorted((-count, other) for count, other in shared if count >= _FEWEST_TOGETHER)
         role, row = _role(events, key, rows_of[key])
-        names = tuple((events.keys.values[other], count) for count, other in together[:_TOGETHER])
+        names = tuple((events.keys.values[other], -count) for count, other in together[:_TOGETHER])
         found.append(NameInDocuments(key, documents[key], names, role, row))
     return found
 
@@ -439,9 +431,7 @@ class Point:
     def weight(self) -> float:
         """The mean of its levels, 0 to 1: `high` is 1, `low` 0, a word between them or no level one half."""
         levels = [fold(cell.value) for cell in self.cells if cell.kind == "level"]
-        known = [
-            1.0 if each in header_words("high") else 0.0 if each in header_words("low") else 0.5 for each in levels
-        ]
+        known = [0.5 + (each in header_words("high")) / 2 - (each in header_words("low")) / 2 for each in levels]
         return sum(known) / len(known) if known else 0.5
 
     @property
@@ -498,11 +488,7 @@ def points_of(
         if above and (int(events.chunk[row]), above) not in tabled:
             language = events.documents.languages[int(events.document[row])]
             found[above] += [] if above == "action" and any(dates(text, language)) else [Point(row, text)]
-        elif (
-            asking("decides").search(text)
-            and not is_weak(text)
-            and judged(events, np.array([row]))[0].quotable >= 1 / 2
-        ):
+        elif asking("decides").search(text) and not is_weak(text) and _quotable(events, [row]):
             found["decision"].append(Point(row, text))
     kept = {kind: [each for each in points if not is_told(each, told)] for kind, points in found.items()}
     return {kind: sorted(kept[kind], key=lambda each: each.row) for kind in (*MAIN, "deadline") if kept.get(kind)}
@@ -538,16 +524,16 @@ def changes_said(events: EventTable, pile: Pile, reference: str) -> list[tuple[i
     persons = {key for key, kind in enumerate(events.keys.types) if kind in _WHO}
     pairs = zip(events.links.event.tolist(), events.links.key.tolist(), strict=True)
     has_person = {row for row, key in pairs if key in persons}
-    found = []
+    found: dict[int, str] = {}
     for row, text in enumerate(events.contents):
         if revising("in_place").search(text):
-            found.append((row, "corrects"))
+            found[row] = "corrects"
         elif revising("moved").search(text):
-            found.append((row, "updates"))
+            found[row] = "updates"
         elif row in has_person and revising("appoints").search(text) and not is_later(since, events.dates[row] or "0"):
-            found.append((row, "appoints"))
-    alone = judged(events, np.array([row for row, _ in found], np.int32))
-    dated = [pile.dates.get(events.documents.document_ids[int(events.document[row])], "") for row, _ in found]
-    able = [(day, each) for day, each, one in zip(dated, found, alone, strict=True) if one.quotable >= 1 / 2]
-    able.sort(key=lambda pair: pair[0], reverse=True)
-    return sorted((each for _, each in able), key=lambda each: ("corrects", "updates", "appoints").index(each[1]))
+            found[row] = "appoints"
+    able = [(row, found[row]) for row in _quotable(events, found)]
+    able.sort(
+        key=lambda each: pile.dates.get(events.documents.document_ids[events.document[each[0]]], ""), reverse=True
+    )
+    return sorted(able, key=lambda each: ("corrects", "updates", "appoints").index(each[1]))

@@ -18,7 +18,7 @@ from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.sections import SECTIONS, ReportSection, Sources, ThemePage, theme_name
+from sag_retrieval.reports.sections import SECTIONS, ReportSection, ThemePage, theme_name
 from sag_retrieval.reports.wording import escaped
 
 _PACKAGE = "sag_retrieval.reports"
@@ -62,7 +62,7 @@ def number(built: Mapping[str, Any], context: ReportContext, sections: Sequence[
         if built[each.name] is not None
     }
     if "sources" in parts:
-        parts["sources"] = Sources(citations.sources())
+        parts["sources"] = citations.sources()
     options, previous = context.options, context.comparison.previous
     before = previous.release if previous else ""
     report_id = make_id("r", options.release, options.scope, options.period, options.cluster, options.title, before)
@@ -150,8 +150,8 @@ def _drawn(content: Content, context: ReportContext, *, is_top: bool) -> list[_D
 
 def _heading(section: ReportSection, content: Content, context: ReportContext) -> str:
     """The heading; none at the top, and none for changes that are only a sentence."""
-    has_list = getattr(content.parts[section.name], "is_list", True)
-    return "" if section.is_top or not has_list else context.messages[f"heading_{section.name}"]
+    is_listed = getattr(content.parts[section.name], "statements", True)
+    return context.messages[f"heading_{section.name}"] if is_listed and not section.is_top else ""
 
 
 def _rendered(template: str, content: Content, name: str, context: ReportContext) -> str:

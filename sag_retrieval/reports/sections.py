@@ -18,6 +18,7 @@ import numpy as np
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.cleaning import clean
+from sag_retrieval.llm_writing.written import Finding
 from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import (
@@ -119,14 +120,8 @@ def _counted(context: ReportContext) -> Iterator[str]:
     if not topics:
         yield t.no_topics
     elif context.communities.is_ordered and counts["documents"] == 1:
-        title, first, last = (
-            t.quoted.format(title=each)
-            for each in (
-                clean(context.events.documents.titles[int(context.events.document[0])]),
-                topics[0].title,
-                topics[-1].title,
-            )
-        )
+        whole = clean(context.events.documents.titles[int(context.events.document[0])])
+        title, first, last = (t.quoted.format(title=each) for each in (whole, topics[0].title, topics[-1].title))
         yield t.parts.format(title=title, count=len(topics), first=first, last=last)
     if context.comparison.previous and counts["new"]:
         new = t.counted("statement_count", counts["new"])
@@ -145,18 +140,13 @@ class ShownFinding:
 
 def build_findings(context: ReportContext) -> tuple[ShownFinding, ...] | None:
     """The findings of a model over all topics; None without a model."""
-    by_id = {each.community_id: each for each in context.topics}
-    place = context.messages.heading_findings
-    return (
-        tuple(
-            ShownFinding(
-                context.cited(each.text, each.event_ids, place), each.importance, each.reason, by_id[each.community_id]
-            )
-            for each in context.written.findings
-            if each.community_id in by_id
-        )
-        or None
-    )
+    by_id, place = {each.community_id: each for each in context.topics}, context.messages.heading_findings
+    shown = [each for each in context.written.findings if each.community_id in by_id]
+    return tuple(_finding(context, each, place, by_id[each.community_id]) for each in shown) or None
+
+
+def _finding(context: ReportContext, each: Finding, place: str, topic: RankedTopic | None = None) -> ShownFinding:
+    return ShownFinding(context.cited(each.text, each.event_ids, place), each.importance, each.reason, topic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,10 +192,7 @@ def _article(context: ReportContext, topic: RankedTopic) -> Article:
         topic=topic,
         page=theme_file(topic),
         told=told or central,
-        findings=tuple(
-            ShownFinding(context.cited(each.text, each.event_ids, place), each.importance, each.reason)
-            for each in (written.findings if written else ())
-        ),
+        findings=tuple(_finding(context, each, place) for each in (written.findings if written else ())),
     )
 
 
@@ -317,10 +304,9 @@ def build_points(context: ReportContext) -> tuple[Points, ...] | None:
     found = []
     for kind, points in context.points.items():
         ids = (events.documents.document_ids[int(events.document[each.row])] for each in points)
-        dated = sorted(
-            zip((dates.get(each, "") for each in ids), points, strict=True), key=lambda pair: pair[0], reverse=True
-        )
+        dated = zip((dates.get(each, "") for each in ids), points, strict=True)
         kept = [(day, each) for day, each in dated if kind in _UNDATED or not each.due]
+        kept.sort(key=lambda pair: pair[0], reverse=True)
         if kind == "risk":
             kept.sort(key=lambda pair: (-pair[1].weight, -pair[1].score))
         lines = tuple(_told(context, each, day if kind == "decision" else "") for day, each in kept[:_POINTS])
@@ -380,20 +366,12 @@ def build_names(context: ReportContext) -> tuple[NameLine, ...] | None:
     """The names in most documents; None where there are none."""
     keys, t = context.events.keys, context.messages
     found = names_together(context.events, context.is_name, _NAMES)
-    return (
-        tuple(
-            NameLine(
-                keys.values[each.key],
-                t.key_type(keys.types[each.key], keys.schema),
-                each.documents,
-                each.together,
-                each.role,
-                context.statement(each.row, t.heading_names) if each.row >= 0 else None,
-            )
-            for each in found
-        )
-        or None
-    )
+    lines = []
+    for each in found:
+        statement = context.statement(each.row, t.heading_names) if each.row >= 0 else None
+        kind = t.key_type(keys.types[each.key], keys.schema)
+        lines.append(NameLine(keys.values[each.key], kind, each.documents, each.together, each.role, statement))
+    return tuple(lines) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,16 +394,9 @@ def build_unread(context: ReportContext) -> NotRead | None:
     return NotRead(files, len(pile.unread) - len(files), silent, len(pile.silent) - len(silent))
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """The cited passages by number; none until all citations are numbered."""
-
-    passages: tuple[CitedSource, ...] = ()
-
-
-def build_sources(context: ReportContext) -> Sources | None:
-    """An empty list, filled when all citations have numbers; None where there are no events."""
-    return Sources() if len(context.events) else None
+def build_sources(context: ReportContext) -> tuple[CitedSource, ...] | None:
+    """No cited passages until all citations have numbers; None where there are no events."""
+    return () if len(context.events) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,11 +465,6 @@ class Changes:
 
     sentence: str
     statements: tuple[Statement, ...] = ()
-
-    @property
-    def is_list(self) -> bool:
-        """Whether there is more than the sentence."""
-        return bool(self.statements)
 
 
 def build_changes(context: ReportContext) -> Changes | None:
@@ -601,28 +567,22 @@ def theme_pages(context: ReportContext) -> Iterator[ThemePage]:
 
 
 def _from_document(context: ReportContext, document: int, rows: Sequence[int]) -> FromDocument:
-    documents = context.events.documents
+    documents, chunks = context.events.documents, context.events.chunks
     title, file = documents.titles[document], documents.document_ids[document]
     same = title in {file, PurePosixPath(file).name, PurePosixPath(file).stem}
-    events: list[ListedEvent] = []
-    date = ""
-    for row in rows:
-        events.append(_listed(context, row, date))
-        date = context.events.dates[row] or ""
-    return FromDocument(title, "" if same else file, tuple(events))
-
-
-def _listed(context: ReportContext, row: int, above: str) -> ListedEvent:
-    events = context.events
-    date = events.dates[row] or ""
-    return ListedEvent(
-        text=events.contents[row],
-        date="" if date == above else date,
-        place=events.chunks.places[int(events.chunk[row])] if events.chunks.places else "",
-        lang=context.foreign_language(row),
-        is_new=bool(context.comparison.is_new[row]),
-        revised=context.revised_of([row]),
+    dates = [context.events.dates[row] or "" for row in rows]
+    listed = (
+        ListedEvent(
+            text=context.events.contents[row],
+            date="" if date == above else date,
+            place=chunks.places[int(context.events.chunk[row])] if chunks.places else "",
+            lang=context.foreign_language(row),
+            is_new=bool(context.comparison.is_new[row]),
+            revised=context.revised_of([row]),
+        )
+        for row, date, above in zip(rows, dates, ["", *dates], strict=False)
     )
+    return FromDocument(title, "" if same else file, tuple(listed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

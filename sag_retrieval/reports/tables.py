@@ -10,60 +10,40 @@ from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import folders_of
 from sag_retrieval.reports.render import Content
 
-_STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
+_KINDS = {
+    "text": pa.string(),
+    "texts": pa.list_(pa.string()),
+    "int": pa.int32(),
+    "float": pa.float64(),
+    "flag": pa.bool_(),
+}
 
 
-def _schema(*required: tuple[str, pa.DataType], **optional: pa.DataType) -> pa.Schema:
-    fields = [pa.field(name, kind, nullable=False) for name, kind in required]
-    return pa.schema(fields + [pa.field(name, kind) for name, kind in optional.items()])
+def _schema(required: str, optional: str) -> pa.Schema:
+    """Columns as `name kind, name kind`: those that every row has, then those that may be null."""
+    columns = [(each.split(), is_optional) for is_optional, listed in enumerate((required, optional))
+               for each in listed.split(",")]  # fmt: skip
+    return pa.schema([pa.field(name, _KINDS[kind], nullable=bool(null)) for (name, kind), null in columns])
 
 
 REPORT_SCHEMAS: dict[str, pa.Schema] = {
     "report_communities": _schema(
-        ("report_id", _STRING),
-        ("release", _STRING),
-        ("community_id", _STRING),
-        ("level", _INT),
-        ("title", _STRING),
-        ("summary", _STRING),
-        ("event_count", _INT),
-        ("new_count", _INT),
-        parent_id=_STRING,
-        rank=_INT,
-        first_date=_STRING,
-        last_date=_STRING,
+        "report_id text, release text, community_id text, level int, title text, summary text, event_count int, "
+        "new_count int",
+        "parent_id text, rank int, first_date text, last_date text",
     ),
     "report_documents": _schema(
-        ("folder", _STRING),
-        ("name", _STRING),
-        ("documents", _INT),
-        ("kind", _STRING),
-        ("event_count", _INT),
-        title=_STRING,
-        date=_STRING,
+        "folder text, name text, documents int, kind text, event_count int", "title text, date text"
     ),
     "report_events": _schema(
-        ("community_id", _STRING),
-        ("event_id", _STRING),
-        ("chunk_id", _STRING),
-        ("document_id", _STRING),
-        ("centrality", _FLOAT),
-        ("is_new", _BOOL),
-        ("span_start", _INT),
-        ("span_end", _INT),
-        ("is_approximate", _BOOL),
-        date=_STRING,
-        citation=_INT,
+        "community_id text, event_id text, chunk_id text, document_id text, centrality float, is_new flag, "
+        "span_start int, span_end int, is_approximate flag",
+        "date text, citation int",
     ),
     "report_findings": _schema(
-        ("text", _STRING),
-        ("event_ids", pa.list_(_STRING)),
-        ("is_of_report", _BOOL),
-        community_id=_STRING,
-        importance=_INT,
-        reason=_STRING,
+        "text text, event_ids texts, is_of_report flag", "community_id text, importance int, reason text"
     ),
-    "report_left_out": _schema(("kind", _STRING), ("reason", _STRING), ("text", _STRING), community_id=_STRING),
+    "report_left_out": _schema("kind text, reason text, text text", "community_id text"),
 }
 """Columns of the tables. Rank is null for communities that the page does not show."""
 

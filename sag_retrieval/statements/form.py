@@ -11,8 +11,6 @@ _ROW = patterns("all")["row"]
 """Cells of a table: bars, tabs, two amounts or shares beside each other."""
 _ADDRESS = patterns("all")["address"]
 _SPEECH = patterns("all")["speech"]
-_LABEL = patterns("all")["statement_label"]
-_END = patterns("all")["statement_end"]
 _FIRST = patterns("all")["first_word"]
 _PRONOUN = patterns("en")["third_person"]
 _NAME = patterns("all")["capital_inside"]
@@ -27,12 +25,6 @@ _LETTERS, _LETTERS_CJK = 0.6, 0.4
 def is_prose(text: str) -> bool:
     """Whether a text is made of words: no row of a table, no figures alone, no address."""
     return not (_ROW.search(text) or is_figures(text) or _ADDRESS.search(text))
-
-
-def is_sentence(text: str) -> bool:
-    """Whether a text is prose that ends as a sentence does, without a label or the number of a list before it."""
-    bare = text.strip()
-    return is_prose(bare) and _END.search(bare) is not None and _LABEL.match(bare) is None
 
 
 def is_speech(text: str) -> bool:

@@ -63,8 +63,6 @@ class TopicWords:
 
     counts: csr_array
     """Shape (events, words), 1 where the event says the word."""
-    forms: Sequence[str]
-    """The commonest form of each word."""
     places: Sequence[Sequence[WordPlace]]
     """The words of each event in order."""
     idf: Floats
@@ -98,7 +96,6 @@ def topic_words(events: EventTable) -> TopicWords:
     counts = _incidence(event[~named], row[word[~named]], (len(texts), len(chosen)))
     return TopicWords(
         counts=counts,
-        forms=_commonest_forms(texts, numbers, row, len(chosen)),
         places=list(_places(texts, numbers, row, named)),
         idf=np.log(max(1, len(texts)) / np.maximum(1, counts.sum(axis=0))).astype(np.float64),
     )
@@ -164,12 +161,8 @@ def _is_named(events: EventTable, texts: Sequence[_Read]) -> Flags:
         names: set[str] = set()
         for key in events.links.key[starts[row] : starts[row + 1]].tolist():
             if key not in roots:
-                is_name = events.keys.types[key] != _TOPIC
-                roots[key] = (
-                    frozenset(each.root for name in events.keys.names_of(key) for each in _read(name, ""))
-                    if is_name
-                    else frozenset()
-                )
+                called = events.keys.names_of(key) if events.keys.types[key] != _TOPIC else ()
+                roots[key] = frozenset(each.root for name in called for each in _read(name, ""))
             names |= roots[key]
         flags.extend(each.is_capital or each.root in names for each in found)
     return np.array(flags, dtype=np.bool_)
@@ -198,16 +191,6 @@ def _incidence(row: Rows | Rows64, column: Rows64, shape: tuple[int, int]) -> cs
     matrix.sum_duplicates()
     matrix.data[:] = 1.0
     return matrix
-
-
-def _commonest_forms(texts: Sequence[_Read], numbers: dict[str, int], row: Rows64, count: int) -> list[str]:
-    forms: list[Counter[str]] = [Counter() for _ in range(count)]
-    for found in texts:
-        for each in found:
-            number = int(row[numbers[each.root]])
-            if number >= 0:
-                forms[number][each.form] += 1
-    return [min(each, key=lambda form: (-each[form], form)) for each in forms]
 
 
 def _places(texts: Sequence[_Read], numbers: dict[str, int], row: Rows64, named: Flags) -> Iterator[list[WordPlace]]:
@@ -269,12 +252,9 @@ def distinctive_terms(texts: Sequence[str], words: TopicWords, topic: Rows) -> l
             if said >= max(_LEAST, _SHARE * sizes[number]) and said >= _OWN * in_any[phrase]
         }
         order = sorted(scored, key=lambda phrase: (len(phrase) == 1, -scored[phrase], phrase))
-        found.append([_commonest(forms[each]) for each in order[:_KEPT]])
+        commonest = (min(forms[each].items(), key=lambda said: (-said[1], said[0])) for each in order[:_KEPT])
+        found.append([form for form, _ in commonest])
     return found
-
-
-def _commonest(forms: Counter[str]) -> str:
-    return min(forms, key=lambda form: (-forms[form], form))
 
 
 def _phrases(text: str, places: Sequence[WordPlace]) -> Iterator[tuple[_Phrase, str]]:
@@ -371,8 +351,8 @@ def _by_words(events: EventTable, options: ClusterOptions) -> Communities:
     """Groups of events of one language that say similar words; a topic goes over several documents."""
     words = topic_words(events)
     vectors = _weighted(words)
-    rows = np.flatnonzero(np.diff(vectors.indptr) > 0)
-    rows = rows[:: 1 + len(rows) // _LIMITS.grouped].astype(np.int32)
+    used = np.flatnonzero(np.diff(vectors.indptr) > 0).astype(np.int32)
+    rows = used[:: 1 + len(used) // _LIMITS.grouped]
     languages = np.array([events.documents.languages[row] for row in events.document.tolist()])
     places = events.document if len(set(events.document.tolist())) >= MANY_DOCUMENTS else events.chunk
     ties = _tied(vectors[rows], languages[rows], options.seed)
@@ -381,20 +361,18 @@ def _by_words(events: EventTable, options: ClusterOptions) -> Communities:
     topic[rows] = found
     topic, likeness = _joined(topic, vectors, languages)
     terms = distinctive_terms(events.contents, words, topic)
-    return _communities(
-        events,
-        topic,
-        likeness,
-        terms,
-        (np.asarray(rows[ties[0]], np.int32), np.asarray(rows[ties[1]], np.int32), ties[2]),
-    )
+    return _communities(events, topic, likeness, terms, (rows[ties[0]], rows[ties[1]], ties[2]))
 
 
 def _weighted(words: TopicWords) -> csr_array:
     """Shape (events, words): `tf · idf`, rows of length 1; a row without words is empty."""
-    weighed = csr_array(words.counts.multiply(words.idf[None, :]))
-    length = np.sqrt(np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel())
-    return csr_array(diags_array(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)) @ weighed)
+    return _normal(csr_array(words.counts.multiply(words.idf[None, :])))
+
+
+def _normal(matrix: csr_array) -> csr_array:
+    """The same rows with length 1; empty ones stay."""
+    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    return csr_array(diags_array(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)) @ matrix)
 
 
 def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> tuple[Rows, Rows, Floats]:
@@ -458,9 +436,7 @@ def _joined(topic: Rows, vectors: csr_array, languages: npt.NDArray[np.str_]) ->
     if not count:
         return topic, np.zeros(len(topic))
     has = np.flatnonzero(topic >= 0)
-    sums = csr_array((np.ones(len(has)), (topic[has], has)), shape=(count, len(topic))) @ vectors
-    length = np.sqrt(np.asarray(sums.multiply(sums).sum(axis=1)).ravel())
-    means = csr_array(diags_array(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)) @ sums)
+    means = _normal(csr_array((np.ones(len(has)), (topic[has], has)), shape=(count, len(topic))) @ vectors)
     likeness = np.round(np.asarray((vectors @ means.T).todense(), np.float64), 6)
     of_topic = languages[[int(has[topic[has] == number][0]) for number in range(count)]]
     likeness[languages[:, None] != of_topic[None, :]] = 0.0
@@ -480,13 +456,12 @@ def _by_sections(events: EventTable) -> Communities | None:
     titles: list[str] = []
     number: dict[tuple[int, str], int] = {}
     of_chunk = [-1] * len(events.chunks.sections)
-    for chunk, (document, title) in enumerate(
-        zip(events.chunks.document.tolist(), events.chunks.sections, strict=True)
-    ):
+    owners = events.chunks.document.tolist()
+    for chunk, (document, title) in enumerate(zip(owners, events.chunks.sections, strict=True)):
         if any(map(str.isalpha, title)) and not title.startswith("["):  # `[Picture` is left of an image
             of_chunk[chunk] = number.setdefault((document, title), len(titles))
             titles += [title] if of_chunk[chunk] == len(titles) else []
-        elif chunk and events.chunks.document[chunk - 1] == document:
+        elif chunk and owners[chunk - 1] == document:
             of_chunk[chunk] = of_chunk[chunk - 1]
     part = np.array(of_chunk, np.int32)[events.chunk]
     sizes = np.bincount(part[part >= 0], minlength=len(titles))
@@ -522,10 +497,9 @@ def _shared_keys(events: EventTable, part: Rows) -> tuple[Rows, Rows, Floats]:
     by_key: dict[int, list[int]] = {}
     for (shared, _), held in sorted(first.items()):
         by_key.setdefault(shared, []).append(held)
-    pairs = np.array([pair for held_by in by_key.values() for pair in combinations(held_by, 2)], np.int32).reshape(
-        -1, 2
-    )
-    return pairs[:, 0], pairs[:, 1], np.ones(len(pairs))
+    pairs = [pair for held_by in by_key.values() for pair in combinations(held_by, 2)]
+    left, right = np.array(pairs, np.int32).reshape(-1, 2).T
+    return left, right, np.ones(len(pairs))
 
 
 def _communities(

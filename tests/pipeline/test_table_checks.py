@@ -110,7 +110,7 @@ def test_a_check_that_is_no_warning_stops_the_run_before_anything_is_published(h
         with Store.locked(home) as store:
             made, rows = store.ledger.whole("idf"), store.whole("idf")
             broken = rows.set_column(rows.column_names.index("idf"), "idf", pa.array(np.full(len(rows), np.nan)))
-            store.commit_whole("idf", broken, made.input_hash)
+            store.commit_wholes({"idf": broken}, made.input_hash)
 
         refused = run(instance)
 

@@ -237,9 +237,7 @@ def _events_of_model(text: str) -> object:
 
 
 def _joined(text: str) -> object:
-    parts = [
-        Cited(f"{part} [1]", (Citation(1, "c", "d", "t", n, n + 1, part),), (0,)) for n, part in enumerate(_parts(text))
-    ]
+    parts = [Cited(f"{part} [1]", (Citation(1, "c", "d", "t", n, n + 1, part),)) for n, part in enumerate(_parts(text))]
     return merge_answers("who", parts)
 
 

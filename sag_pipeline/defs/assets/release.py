@@ -80,7 +80,7 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
     with sag.store() as store:
         state = f"{store.state_hash(['events', 'distinct_keys'])}|{smoothing}"
         if not store.is_current_whole("idf", state):
-            store.commit_whole("idf", weighing(store, smoothing), state)
+            store.commit_wholes({"idf": weighing(store, smoothing)}, state)
         rows, place = store.whole("idf"), place_of(store.home, "idf")
     # Not by `ChunkedArray.to_numpy`, which imports pandas.
     weights = (

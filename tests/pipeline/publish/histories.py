@@ -149,7 +149,9 @@ class Home:
         state = self.store.state_hash(["keys"])
         if not all(self.store.is_current_whole(name, state) for name in LINK_TABLES):
             self.store.commit_wholes(make_links(self.store), state)
-        self.store.commit_whole("idf", weighing(self.store, "none"), self.store.state_hash(["events", "distinct_keys"]))
+        self.store.commit_wholes(
+            {"idf": weighing(self.store, "none")}, self.store.state_hash(["events", "distinct_keys"])
+        )
 
     def publish(self) -> Publication:
         """Make a release, in layers where that can be, as the asset does."""

@@ -59,7 +59,7 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
     for table, outcomes in made.items():
         store.commit(StepSpec(table), outcomes)
     store.commit_wholes(make_links(store), "1")
-    store.commit_whole("idf", weighing(store, "none"), "1")
+    store.commit_wholes({"idf": weighing(store, "none")}, "1")
     return store
 
 

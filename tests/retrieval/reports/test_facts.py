@@ -164,7 +164,8 @@ def listed(events, headed=()):
 
 
 def ahead(events, reference):
-    found = dates_ahead(events, reference, listed(events), told_by_rows(labelled_rows(events, ROWS)))
+    due = [each for points in listed(events).values() for each in points if each.due]
+    found = dates_ahead(events, reference, due, told_by_rows(labelled_rows(events, ROWS)))
     return [(each.due, each.row) for each in found]
 
 

@@ -36,7 +36,7 @@ from sag_retrieval.core.telemetry import span
 _BESIDE: Final = {"kg_output", "report", "storage"}
 """Assets that no ingest makes."""
 _silent = getLogger(f"{__name__}.unrecorded")
-_silent.setLevel(CRITICAL)  # the command prints what there is to read
+_silent.setLevel(CRITICAL)  # the command says what is to be read
 
 
 def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -81,7 +81,7 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str
                 made[table], wrong = _made(asset, resource, run, config)
                 if wrong:
                     return name, made, reason_of(wrong, ())
-    except Exception as error:  # as Dagster takes them: with the reason in its words
+    except Exception as error:  # as Dagster takes them, with the reason in its words
         info = serializable_error_info_from_exc_info(sys.exc_info())
         if any(QUERY_INTERRUPTED in f"{each.cls_name} {each.message}" for each in causes(info)):
             raise KeyboardInterrupt from error

@@ -83,7 +83,8 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str
                     return name, made, reason_of(wrong, ())
     except Exception as error:  # as Dagster takes them, with the reason in its words
         info = serializable_error_info_from_exc_info(sys.exc_info())
-        if any(QUERY_INTERRUPTED in f"{each.cls_name} {each.message}" for each in causes(info)):
+        signs = (QUERY_INTERRUPTED, KeyboardInterrupt.__name__)  # as in `_is_interrupted`
+        if any(sign in f"{each.cls_name} {each.message}" for each in causes(info) for sign in signs):
             raise KeyboardInterrupt from error
         failed: Any = SimpleNamespace(step_key=table, step_failure_data=SimpleNamespace(error=info))
         return name, made, reason_of((), [failed])

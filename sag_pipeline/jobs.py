@@ -81,9 +81,10 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str
                 made[table], wrong = _made(asset, resource, run, config)
                 if wrong:
                     return name, made, reason_of(wrong, ())
-    except Exception as error:  # as Dagster takes them: the reason is told in its words
+    except Exception as error:  # as Dagster takes them, with the reason in its words
         info = serializable_error_info_from_exc_info(sys.exc_info())
-        if any(QUERY_INTERRUPTED in f"{each.cls_name} {each.message}" for each in causes(info)):
+        signs = (QUERY_INTERRUPTED, KeyboardInterrupt.__name__)  # as in `_is_interrupted`
+        if any(sign in f"{each.cls_name} {each.message}" for each in causes(info) for sign in signs):
             raise KeyboardInterrupt from error
         failed: Any = SimpleNamespace(step_key=table, step_failure_data=SimpleNamespace(error=info))
         return name, made, reason_of((), [failed])

@@ -53,12 +53,12 @@ def _corrected(earlier: Claim, later: Claim) -> Revision | None:
         about = subject_terms(revising("corrects").sub(" ", f"{sentence}\n{later.title}")) - units
         shared = about & (earlier.terms | subject_terms(earlier.title))
         is_exact = old.figure in figures
-        if len(shared) < (1 if is_exact else _SHARED) or not (
-            is_exact or wrong.kind.split(" ")[:2] == old.kind.split(" ")[:2] != ["number"]
-        ):
+        if len(shared) < (1 if is_exact else _SHARED) or not (is_exact or _unit(wrong) == _unit(old) != ["number"]):
             continue
         if _is_after(earlier, later):
             return revision_of((later, earlier), (new, wrong), "contradicts", SAID_AGAIN, shared | units, _SURE)
+        if not later.corrects and earlier.about and later.about and not earlier.about & later.about:
+            continue  # what moves from one value to another does so for what its document is about
         kind: RevisionKind = "corrects" if later.corrects else "updates"
         return revision_of((earlier, later), (wrong, new), kind, later.corrects or later.changes, shared | units, _SURE)
     return None
@@ -68,8 +68,12 @@ def is_same_amount(one: Stated, other: Stated) -> bool:
     """Whether two amounts have one number, and one unit where both have any."""
     if not one.figure or one.figure != other.figure:
         return False
-    kinds = [each.kind.split(" ")[:2] for each in (one, other)]
+    kinds = _unit(one), _unit(other)
     return kinds[0] == kinds[1] or any(kind[0] == "number" for kind in kinds)
+
+
+def _unit(value: Stated) -> list[str]:
+    return value.kind.split(" ")[:2]
 
 
 def _succeeded(earlier: Claim, later: Claim) -> Revision | None:

@@ -196,7 +196,12 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
     for manifest in reversed(Releases(store.home).manifests()):
         if manifest.embedding_model == model:  # a server is not asked again for its dimension
             expect_fingerprint(opened, manifest.embedder_fingerprint)
-    return Embedding(model, opened, _vectors(store, opened.fingerprint, opened.dimension), _save_nothing)
+    return Embedding(
+        model,
+        opened,
+        _vectors(store, opened.fingerprint, opened.dimension),
+        lambda folder: folder.mkdir(parents=True, exist_ok=True),
+    )
 
 
 def _vectors(store: Store, fingerprint: str, dimension: int) -> VectorStore:
@@ -204,10 +209,6 @@ def _vectors(store: Store, fingerprint: str, dimension: int) -> VectorStore:
     if vectors.is_old():
         vectors.adopt(_wanted_by_kind(store))
     return vectors
-
-
-def _save_nothing(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def _fitted(store: Store, engine: EngineFor) -> HashingFit:

@@ -85,11 +85,6 @@ class Lookup(Protocol):
         ...
 
 
-def nothing_cached(request: Request[AnswerT]) -> AnswerT | None:  # noqa: ARG001  a Lookup
-    """No answer is cached."""
-    return None
-
-
 @dataclass(slots=True)
 class Estimate:
     """Tokens that the steps would send and receive; `cached_calls` counts questions with cached answers."""
@@ -98,7 +93,7 @@ class Estimate:
 
 
 def estimate(
-    documents: Iterable[Document], cached: Lookup = nothing_cached, options: EstimateOptions | None = None
+    documents: Iterable[Document], cached: Lookup = lambda _: None, options: EstimateOptions | None = None
 ) -> Estimate:
     """Estimate the calls for documents, with their tokens; supplied events need no questions about events or keys.
 

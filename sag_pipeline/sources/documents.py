@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -130,7 +131,7 @@ def _document(raw: RawDocument, fields: Mapping[str, Any]) -> Document:
         metadata=_json(metadata),
         extraction=None if events is None else _json(events),
     )
-    return Document(**{**_as_dict(document), "version": document_version(document)})
+    return replace(document, version=document_version(document))
 
 
 def _plain_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,10 +141,6 @@ def _plain_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in fields.items()
         if name not in _OWN_FIELDS and isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_FIELD
     }
-
-
-def _as_dict(document: Document) -> dict[str, Any]:
-    return {name: getattr(document, name) for name in Document.__dataclass_fields__}
 
 
 def first_heading(text: str) -> str:

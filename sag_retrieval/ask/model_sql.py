@@ -121,14 +121,10 @@ def _written(session: Session, context: ReleaseContext, sql: str, rows: Sequence
     is_chinese, sources = session.language.startswith("zh"), RowSources(context)
     answers = dict.fromkeys(_plain(row["answer"]) for row in rows if row["answer"] is not None)
     places = {(row["document_id"], row["start"], row["end"]): row for row in rows}
-    shown = [_row(row) + sources.marker(row, is_chinese) for row in [*places.values()][:MOST_CITED]]
     comma, colon = ("；", "：") if is_chinese else ("; ", ": ")
-    more = len(places) - len(shown)
-    if more:
-        shown.append(f"另有{more}行" if is_chinese else f"and {more} more")
+    shown = sources.listed([*places.values()], _row, is_chinese)
     text = f"{comma.join([*answers][:MOST_CITED])}{colon}{comma.join(shown)}"
-    cited = sources.cited(text, is_generated=True)
-    return TableAnswer(cited, sql, tuple(rows), (), tuple(sources.passages.values()))
+    return TableAnswer(sources.cited(text, is_generated=True), sql, tuple(rows), (), tuple(sources.passages.values()))
 
 
 def _row(row: Mapping[str, Any]) -> str:

@@ -142,7 +142,8 @@ def told(
             if known and known.marker <= len(cited.citations) and form is not _DISAGREE:
                 continue
             if known is None:
-                known = _citation(len(citations) + 1, one)
+                place = (one.chunk_id, one.document_id, one.title, one.other_start, one.other_end)
+                known = Citation(len(citations) + 1, *place, one.quote)
                 citations.append(known)
             day = _DAY[language].format(one.said) if one.said else ""
             wording = _NOW if form is _DISAGREE else form
@@ -196,7 +197,3 @@ def _holds(hit: FoundPassage, citation: Citation) -> bool:
 def _is_of(citation: Citation, one: HitRevision) -> bool:
     is_there = citation.start < one.other_end and one.other_start < citation.end
     return citation.document_id == one.document_id and is_there
-
-
-def _citation(marker: int, one: HitRevision) -> Citation:
-    return Citation(marker, one.chunk_id, one.document_id, one.title, one.other_start, one.other_end, one.quote)

@@ -47,11 +47,6 @@ class Progress:
 OnEvent = Callable[[Progress], None]
 
 
-def _background(data: Mapping[str, Any]) -> str:
-    keys = ", ".join(data["keys"][:_SHOWN_KEYS])
-    return f"searched for {keys}" if keys else "searched"
-
-
 def _plan(data: Mapping[str, Any]) -> str:
     steps = [
         f"  {step['id']}  {step['question']}" + (f"  (after {', '.join(step['needs'])})" if step["needs"] else "")
@@ -68,17 +63,13 @@ def _answered(data: Mapping[str, Any]) -> str:
     return f"{data['id']}  → {data['answer']}  [{', '.join(data['cited'])}]"
 
 
-def _enough(data: Mapping[str, Any]) -> str:
-    return "enough to answer" if data["is_enough"] else f"not enough yet: {data['missing']}"
-
-
 _LINES: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "background": _background,
+    "background": lambda data: f"searched for {', '.join(data['keys'][:_SHOWN_KEYS])}" if data["keys"] else "searched",
     "rewrite": lambda data: f"rewritten: {data['question']}",
     "plan": _plan,
     "started": lambda data: f"{data['id']}  … {data['question']}",
     "answered": _answered,
-    "enough": _enough,
+    "enough": lambda data: "enough to answer" if data["is_enough"] else f"not enough yet: {data['missing']}",
     "note": lambda data: f"note: {data['text']}",
     "done": lambda data: "answered" if data["is_found"] else "no answer in the documents",
 }

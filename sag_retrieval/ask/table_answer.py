@@ -258,11 +258,10 @@ def _kept(column: RelationColumn, plan: TablePlan) -> str:
 
 
 def _is_text(condition: Filter) -> bool:
-    return condition.comparison == "in" and isinstance(condition.value, str) and not _is_day(condition.value)
-
-
-def _is_day(value: str) -> bool:
-    return value[:4].isdigit() and value.replace("-", "").isdigit()
+    """Whether it is about a text, no number and no day."""
+    value = condition.value
+    is_day = isinstance(value, str) and value[:4].isdigit() and value.replace("-", "").isdigit()
+    return condition.comparison == "in" and isinstance(value, str) and not is_day
 
 
 def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
@@ -356,11 +355,8 @@ def written(
     """The text of an answer: what was found, the rows with their citations, of which table, and what is missing."""
     is_chinese = session.language.startswith("zh")
     sources = RowSources(context)
-    shown = [_row_text(plan, row, is_chinese) + sources.marker(row, is_chinese) for row in counted[:MOST_CITED]]
     comma, colon, stop = ("；", "：", "。") if is_chinese else ("; ", ": ", ".")
-    more = len(counted) - len(shown)
-    if more:
-        shown.append(f"另有{more}行" if is_chinese else f"and {more} more")
+    shown = sources.listed(counted, lambda row: _row_text(plan, row, is_chinese), is_chinese)
     lead = _lead(plan, counted, is_chinese)
     missing = _missing(plan, rows, counted, is_chinese)
     colon = ("" if is_chinese else " ") if plan.per else colon
@@ -474,6 +470,18 @@ class RowSources:
         self._index = context.index
         self.citations: list[Citation] = []
         self.passages: dict[str, JoinedPassage] = {}
+
+    def listed(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        text_of: Callable[[Mapping[str, Any]], str],
+        is_chinese: bool,  # noqa: FBT001
+    ) -> list[str]:
+        """The first rows with their markers, and how many more there are."""
+        shown = [text_of(row) + self.marker(row, is_chinese) for row in rows[:MOST_CITED]]
+        if more := len(rows) - len(shown):
+            shown.append(f"另有{more}行" if is_chinese else f"and {more} more")
+        return shown
 
     def marker(self, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
         """The marker of a row, which is cited from its `start` to its `end`."""

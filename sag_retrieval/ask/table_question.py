@@ -266,9 +266,8 @@ def _states(marks: _Marks, relation: Relation, filtered: Collection[str]) -> Ite
         if column.of_class != "status" or column.header in filtered or not done:
             continue
         for name in ("undone", "done"):
-            if marked := [each.span() for each in asking(name, "conditions").finditer(marks.text)]:
-                for span in marked:
-                    marks.mark(*span)
+            if asking(name, "conditions").search(marks.text):
+                _explain(marks, (name, "conditions"))
                 yield from (Filter(column.header, "in", text, name == "undone") for text in done)
                 break
 
@@ -389,20 +388,14 @@ def _bound_at(marks: _Marks, start: int, end: int, date: str, number: float, uni
     """A value with the comparison that stands before or behind it, which is then part of its stretch."""
     first = max(0, start - _NEAR)
     for comparison in _BEHIND:
-        found = asking(f"{comparison}_behind", "conditions").search(marks.text[end : end + _NEAR]) if _has(
-            f"{comparison}_behind") else None  # fmt: skip
-        if found:
+        found = asking(f"{comparison}_behind", "conditions").search(marks.text[end : end + _NEAR])
+        if found and found[0]:  # a form without words is found everywhere
             return _Bound(comparison, date, number, unit, start, end + found.end(), is_plain=False)
     for comparison in _BEFORE:
         found = asking(f"{comparison}_before", "conditions").search(marks.text[first:start].rstrip("€$£¥ "))
         if found:
             return _Bound(comparison, date, number, unit, first + found.start(), end, is_plain=False)
     return _Bound("in", date, number, unit, start, end, is_plain=True)
-
-
-@cache
-def _has(name: str) -> bool:
-    return asking(name, "conditions").pattern != ""
 
 
 def _bound(

@@ -168,7 +168,7 @@ def build_communities(events: EventTable, options: ClusterOptions | None = None)
     edges = weigh_edges(events, options)
     groups = _levels(events, edges, options)
     ids = [[community_id(level, names) for names in _names(events, group)] for level, group in enumerate(groups)]
-    parents = [_parents(fine, coarse) for fine, coarse in pairwise(groups)]
+    parents = [coarse[np.unique(fine, return_index=True)[1]] for fine, coarse in pairwise(groups)]
     communities: list[Community] = []
     quality = []
     for level, group in enumerate(groups):
@@ -228,11 +228,6 @@ def _names(events: EventTable, group: Rows) -> list[list[str]]:
     for row, number in enumerate(group.tolist()):
         names[number].append(events.event_ids[row])
     return names
-
-
-def _parents(fine: Rows, coarse: Rows) -> Rows:
-    _, first = np.unique(fine, return_index=True)
-    return coarse[first]
 
 
 _NOTHING = 1e-12

@@ -73,7 +73,7 @@ def expected(hint: Any) -> str:  # noqa: ANN401  a type as it is annotated
     presets = presets_of(hint)
     if presets is not None:
         return "one of " + ", ".join(presets.named)
-    arms = [arm for arm in _arms(kind) if arm is not type(None) and not _is_callable(arm)]
+    arms = [arm for arm in _arms(kind) if arm is not type(None) and get_origin(arm) is not Callable]
     said = " or ".join(map(expected, arms)) if len(_arms(kind)) > 1 else _word(kind)
     bounds = "".join(f", {mark}" for mark in marks if isinstance(mark, Bounds))
     return f"{said}{bounds}" + (" or none" if type(None) in _arms(kind) else "")
@@ -193,10 +193,6 @@ def _bare(hint: Any) -> tuple[Any, tuple[object, ...]]:  # noqa: ANN401  a type 
 
 def _arms(kind: Any) -> tuple[Any, ...]:  # noqa: ANN401  a type
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-
-
-def _is_callable(kind: Any) -> bool:  # noqa: ANN401  a type
-    return get_origin(kind) is Callable
 
 
 def _word(kind: Any) -> str:  # noqa: ANN401  a type

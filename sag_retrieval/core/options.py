@@ -168,7 +168,7 @@ def parse_settings(pairs: Sequence[str], what: str) -> dict[str, str]:
 def _walk(options: Any, path: tuple[str, ...], prefix: str) -> Iterator[Option]:  # noqa: ANN401  any dataclass
     cls: Any = type(options)
     meanings = field_meanings(cls)
-    for name in _own_options(cls):
+    for name in [name for name, hint in field_types(cls).items() if not is_marked(hint, Internal)]:
         hint, value = field_types(cls)[name], getattr(options, name)
         if is_option_group(hint):
             is_inline = is_marked(hint, Inline)
@@ -178,10 +178,6 @@ def _walk(options: Any, path: tuple[str, ...], prefix: str) -> Iterator[Option]:
             yield from _walk(value, (*path, name), prefix if is_inline else f"{prefix}{name}.")
         else:
             yield Option(f"{prefix}{name}", (*path, name), hint, value, meanings.get(name, ""))
-
-
-def _own_options(cls: Any) -> list[str]:  # noqa: ANN401  an options class
-    return [name for name, hint in field_types(cls).items() if not is_marked(hint, Internal)]
 
 
 def _flat(given: Mapping[str, Any], known: Mapping[str, Option], prefix: str = "") -> Iterator[tuple[str, Any]]:

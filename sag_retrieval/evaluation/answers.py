@@ -74,9 +74,9 @@ def embedding_similarity_score(embedder: Embedder) -> Score:
     return score
 
 
-def token_count_score(words: metrics.Tokens = metrics.plain_words) -> Score:
+def token_count_score(data: RAGData) -> Scores:
     """Words of the best documents."""
-    return lambda data: {"token_count": float(_count(docs_of(data), words))}
+    return {"token_count": float(_count(docs_of(data)))}
 
 
 def retrieval_recall_score(data: RAGData) -> Scores:
@@ -85,22 +85,18 @@ def retrieval_recall_score(data: RAGData) -> Scores:
     return {"retrieval_recall": metrics.best(metrics.context_recall, joined, references_of(data))}
 
 
-def compression_score(words: metrics.Tokens = metrics.plain_words) -> Score:
+def compression_score(data: RAGData) -> Scores:
     """How much text refining kept: `compression_rate` in words, its inverse, and `doc_ratio` in documents.
 
     Each is 0 where its denominator is empty.
     """
-
-    def score(data: RAGData) -> Scores:
-        before, after = data.get("retrieval_docs") or [], data.get("refining_docs") or []
-        was, left = _count(before, words), _count(after, words)
-        return {
-            "compression_rate": _ratio(left, was),
-            "compression_factor": _ratio(was, left),
-            "doc_ratio": _ratio(len(after), len(before)),
-        }
-
-    return score
+    before, after = data.get("retrieval_docs") or [], data.get("refining_docs") or []
+    was, left = _count(before), _count(after)
+    return {
+        "compression_rate": _ratio(left, was),
+        "compression_factor": _ratio(was, left),
+        "doc_ratio": _ratio(len(after), len(before)),
+    }
 
 
 def latency_score(data: RAGData) -> Scores:
@@ -124,9 +120,9 @@ ANSWER_SCORES: dict[str, Score] = {
 """Measures that need only the answer and its references."""
 
 RECORD_SCORES: dict[str, Score] = ANSWER_SCORES | {
-    "token_count": token_count_score(),
+    "token_count": token_count_score,
     "retrieval_recall": retrieval_recall_score,
-    "compression": compression_score(),
+    "compression": compression_score,
     "latency": latency_score,
 }
 """Measures of a whole record; `embedding_similarity_score` also needs an embedder."""
@@ -145,8 +141,8 @@ def evaluators(names: Iterable[str] = RECORD_SCORES) -> list[Evaluator]:
     return [Evaluator(RECORD_SCORES[name]) for name in chosen]
 
 
-def _count(docs: Sequence[str], words: metrics.Tokens) -> int:
-    return sum(len(words(text)) for text in docs)
+def _count(docs: Sequence[str]) -> int:
+    return sum(len(metrics.plain_words(text)) for text in docs)
 
 
 def _ratio(part: int, whole: int) -> float:
@@ -172,7 +168,6 @@ class AnswersEvaluation(ScoredOutcomes):
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values, every mean with its interval: what `--answers --json` prints."""
         told = [outcome.told for outcome in self.outcomes]
-        seconds = [each["seconds"] for each in told]
         return {
             "mode": self.mode,
             "questions": len(self.outcomes),
@@ -180,7 +175,7 @@ class AnswersEvaluation(ScoredOutcomes):
             "found": _mean([each["is_found"] for each in told]),
             "calls_per_question": _mean([each["calls"] for each in told]),
             "tokens_per_question": _mean([each["tokens"] for each in told]),
-            "seconds_per_query": {f"p{p}": float(np.percentile(seconds, p)) for p in (50, 95)},
+            "seconds_per_query": self.seconds_per_query(),
             "per_question": [outcome.to_dict() for outcome in self.outcomes],
         }
 
@@ -196,14 +191,10 @@ def evaluate_answers(
     Raises:
         QueryError: If there is no question.
     """
-    outcomes = tuple(_outcome(question, ask(*_asked(question)), ks) for question in questions)
+    outcomes = tuple(_outcome(each, ask(each.question, *([each.keys] if each.keys else [])), ks) for each in questions)
     if not outcomes:
         raise QueryError("there is no question to evaluate")
     return AnswersEvaluation(outcomes, mode or outcomes[0].found.mode)
-
-
-def _asked(question: Question) -> tuple[Any, ...]:
-    return (question.question, question.keys) if question.keys else (question.question,)
 
 
 def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> ScoredOutcome:

@@ -28,7 +28,7 @@ class Interval:
     high: float
 
 
-def bootstrap(values: Sequence[float], *, samples: int = SAMPLES, seed: int = SEED) -> Interval:
+def bootstrap(values: Sequence[float]) -> Interval:
     """The mean of some values and its 95 % interval; without values all zero.
 
     Source: docs/algorithm.md §evaluation.5.
@@ -36,7 +36,7 @@ def bootstrap(values: Sequence[float], *, samples: int = SAMPLES, seed: int = SE
     if not len(values):
         return Interval(0.0, 0.0, 0.0)
     given = np.asarray(values, dtype=np.float64)
-    draws = np.random.default_rng(seed).integers(0, len(given), size=(samples, len(given)))
+    draws = np.random.default_rng(SEED).integers(0, len(given), size=(SAMPLES, len(given)))
     low, high = np.quantile(given[draws].mean(axis=1), [0.025, 0.975])
     return Interval(float(given.mean()), float(low), float(high))
 
@@ -97,6 +97,11 @@ class ScoredOutcomes(Convertible):
         """Mean of a score with its interval."""
         return bootstrap([o.scores[name] for o in self.outcomes if name in o.scores])
 
+    def seconds_per_query(self) -> dict[str, float]:
+        """Median and 95th percentile."""
+        seconds = [outcome.told["seconds"] for outcome in self.outcomes]
+        return {f"p{p}": float(np.percentile(seconds, p)) for p in (50, 95)}
+
     def _means(self) -> dict[str, Any]:
         """Each mean by the name of its score, and the intervals of all."""
         scores = {name: self.score(name) for name in self.names}
@@ -143,11 +148,6 @@ class Evaluation(ScoredOutcomes):
         shares = [o.told["stages"] for o in self.outcomes if "stages" in o.told]
         names = dict.fromkeys(name for each in shares for name in each)
         return {name: float(np.mean([each[name] for each in shares if name in each])) for name in names}
-
-    def seconds_per_query(self) -> dict[str, float]:
-        """Median and 95th percentile."""
-        seconds = [outcome.told["seconds"] for outcome in self.outcomes]
-        return {name: float(np.percentile(seconds, p)) for name, p in (("p50", 50), ("p95", 95))}
 
     def __repr__(self) -> str:
         return f"Evaluation({self.method}, {len(self.outcomes)} questions)"
@@ -289,14 +289,11 @@ def _is_in(piece: Evidence, hit: FoundPassage) -> bool:
 
 
 def _with_stages(outcome: ScoredOutcome, result: FoundPassages) -> ScoredOutcome:
-    stages = _stage_coverage(result.trace, outcome.question.gold_documents)
-    return replace(outcome, told={**outcome.told, "stages": stages}) if stages else outcome
-
-
-def _stage_coverage(trace: Mapping[str, Any], gold: Sequence[str]) -> dict[str, float]:
-    """Share of gold documents that each stage of the search still held, where its trace counted them."""
-    stages = [stage for stage in trace.get("stages", ()) if gold and "gold_documents" in stage]
-    return {stage["stage"]: stage["gold_documents"] / len(set(gold)) for stage in stages}
+    """With the share of gold documents that each stage of the search still held, where its trace counted them."""
+    count = len(set(outcome.question.gold_documents))
+    stages = [stage for stage in result.trace.get("stages", ()) if count and "gold_documents" in stage]
+    shares = {stage["stage"]: stage["gold_documents"] / count for stage in stages}
+    return replace(outcome, told={**outcome.told, "stages": shares}) if shares else outcome
 
 
 @dataclass(frozen=True, slots=True)

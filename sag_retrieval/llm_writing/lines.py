@@ -307,10 +307,7 @@ class Judge:
             why = self._why(community_id, each, checked, lines)
             theme = theme_of(checked.numbers[0])
             importance = min(10, max(0, round(each.importance)))
-            kept = Finding(
-                text=text, event_ids=self._ids(checked), importance=importance, reason=why, community_id=theme
-            )
-            found.setdefault(fold(text), kept)
+            found.setdefault(fold(text), Finding(text, self._ids(checked), importance, why, theme))
         return tuple(sorted(found.values(), key=lambda each: -each.importance))
 
     def _why(self, community_id: str, given: WrittenFinding, checked: Checked, lines: PromptLines) -> str:
@@ -329,15 +326,11 @@ class Judge:
         title = clean(given).strip(_AROUND_TITLES)
         terms = set(tokens(title))
         held = {term for row in rows for term in self._of(row).terms & terms}
-        if not title or not fits(title):
-            self.leave_out(community_id, "title", "length", title)
-        elif not is_prose(title):
-            self.leave_out(community_id, "title", "form", title)
-        elif len(held) < _TITLE_WORDS * len(terms) or not terms:
-            self.leave_out(community_id, "title", "words", title)
-        else:
-            return title
-        return ""
+        is_held = bool(terms) and len(held) >= _TITLE_WORDS * len(terms)
+        fault = "length" if not fits(title) or not title else "form" if not is_prose(title) else ""
+        if fault := fault or ("" if is_held else "words"):
+            self.leave_out(community_id, "title", fault, title)
+        return "" if fault else title
 
     def checked(self, text: str, cited: Sequence[int], lines: PromptLines) -> Checked:
         """The rows of events that support a text which cites lines."""
@@ -405,9 +398,8 @@ def nearest_themes(themes: Themes, query: Vectors, most: int) -> list[NearTheme]
             score = float(np.sort(own)[::-1][:_DECISIVE].mean())
             order = np.lexsort((np.arange(len(own)), -np.round(own, 9)))
             found.append(NearTheme(each, round(score, 9), tuple(each.members[order].tolist())))
-    return sorted(found, key=lambda each: (-each.score, -len(each.community.members), each.community.community_id))[
-        :most
-    ]
+    found.sort(key=lambda each: (-each.score, -len(each.community.members), each.community.community_id))
+    return found[:most]
 
 
 def best_statements(themes: Themes, theme: NearTheme, most: int, language: str) -> list[int]:

@@ -10,6 +10,7 @@ from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Co
 from sag_retrieval.core.errors import BudgetExceeded, ModelError, ModelUnavailable
 from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, first_rows, in_prompt, packed
 from sag_retrieval.llm_writing.written import (
+    Finding,
     LeftOutKind,
     ReportAnswer,
     ThemeAnswer,
@@ -150,10 +151,8 @@ class Writer:
         themes: list[_Theme] = []
         for place, each in enumerate(communities):
             rows = first_rows(self.events, each, self.options.prompt_tokens * self.options.theme_parts)
-            parts = packed(event_lines(self.events, rows, self._later), self.options.prompt_tokens)[
-                : self.options.theme_parts
-            ]
-            shown = tuple(PromptLines.of(self.events, part) for part in parts)
+            parts = packed(event_lines(self.events, rows, self._later), self.options.prompt_tokens)
+            shown = tuple(PromptLines.of(self.events, part) for part in parts[: self.options.theme_parts])
             theme = _Theme(each, shown, sum(map(request_tokens, self._requests(shown))))
             calls, tokens = self._cost([*themes, theme])
             if calls > self.options.max_calls or tokens > self.options.max_tokens:
@@ -190,7 +189,8 @@ class Writer:
             found[key] = next((part for part in parts if part != ThemeText()), ThemeText())
             if len(parts) > 1:
                 lines = [line for part in parts for line in self._statements({key: part})]
-                several.append((theme, PromptLines.of(self.events, lines[: self._most_lines(lines)])))
+                first = next(iter(packed(lines, self.options.prompt_tokens)), [])
+                several.append((theme, PromptLines.of(self.events, first)))
         asked = [each for each in several if len(each[1])]
         joined = asking.ask_all([self._request("theme_parts", ThemeAnswer, lines) for _, lines in asked])
         for theme, shown in asked:
@@ -198,9 +198,6 @@ class Writer:
             whole = self._text(key, next(joined), shown, "theme")
             found[key] = whole if whole != ThemeText() else found[key]
         return self._with_own_titles(found)
-
-    def _most_lines(self, lines: Sequence[PromptLine]) -> int:
-        return len(next(iter(packed(lines, self.options.prompt_tokens)), []))
 
     def _text(self, key: str, answer: ThemeAnswer | ModelError, shown: PromptLines, kind: LeftOutKind) -> ThemeText:
         """What events support of an answer about a theme; nothing, with the reason, where there is none."""
@@ -230,13 +227,11 @@ class Writer:
         row_of = {self.events.event_ids[row]: row for row in self._theme_of}
         found: list[PromptLine] = []
         for text in texts.values():
-            told: list[tuple[dict[str, object], Sequence[str]]] = [
-                ({"text": each.text}, each.event_ids) for each in text.summary
-            ]
-            told += [({"text": each.text, "importance": each.importance}, each.event_ids) for each in text.findings]
-            for shown, ids in told:
-                named = {"theme": text.title} if text.title else {}
-                found.append(PromptLine(named | shown, tuple(row_of[each] for each in ids)))
+            named = {"theme": text.title} if text.title else {}
+            for each in (*text.summary, *text.findings):
+                rated = {"importance": each.importance} if isinstance(each, Finding) else {}
+                rows = tuple(row_of[event_id] for event_id in each.event_ids)
+                found.append(PromptLine({**named, "text": each.text, **rated}, rows))
         return found
 
     def _whole(self, asking: Asking, lines: Sequence[PromptLine]) -> tuple[tuple[CitedSentence, ...], tuple[Any, ...]]:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.clusters.events import EventTable, Floats, Rows
+from sag_retrieval.clusters.events import EventTable, Rows
 from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Community
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.scope import period_of
@@ -130,14 +130,9 @@ def central_row(events: EventTable, members: Rows) -> int:
     rows = rows[is_worth if is_worth.any() else quotable(events, rows)]
     if not len(rows):
         return -1
-    likeness = np.round(likeness_to_mean(events, members, rows), 9)
-    return int(rows[np.lexsort((rows, -likeness))[0]])
-
-
-def likeness_to_mean(events: EventTable, members: Rows, rows: Rows) -> Floats:
-    """Product of each row's vector and the mean of the members'; shape (rows,)."""
     mean = np.asarray(events.vectors[members].mean(axis=0)).ravel()
-    return np.asarray(events.vectors[rows] @ mean, np.float64)
+    likeness = np.round(np.asarray(events.vectors[rows] @ mean, np.float64), 9)
+    return int(rows[np.lexsort((rows, -likeness))[0]])
 
 
 def in_time_order(events: EventTable, rows: Rows) -> Rows:

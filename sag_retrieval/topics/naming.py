@@ -151,11 +151,6 @@ def is_shown_name(keys: Keys, row: int) -> bool:
     return kind not in _NO_SHOWN_NAME and not is_word and names_something(keys, row)
 
 
-def make_summary(events: EventTable, group: TitledGroup) -> tuple[CitedSentence, ...]:
-    """Two or three sentences, each with the events that state it: distinctive keys, period, newest event."""
-    return tuple(sentence for sentence in (_about(events, group), _newest(events, group)) if sentence)
-
-
 def _about(events: EventTable, group: TitledGroup) -> CitedSentence | None:
     named = naming_keys(events, group.keys)[:3]
     if not named:
@@ -282,7 +277,7 @@ def name_communities(
             title = _title(titler(contents_of(clean_events, group, each.terms)), each.title, taken[each.level])
         taken[each.level].add(title)
         if not summary and not each.title and not each.terms:
-            summary = make_summary(clean_events, group)
+            summary = tuple(filter(None, (_about(clean_events, group), _newest(clean_events, group))))
         told = " ".join([title, *(sentence.text for sentence in summary)])
         named.append(replace(each, title=title, summary=summary, keys=_named_in(told, clean_events.keys, group)))
     return NamedCommunities(replace(communities, communities=tuple(named)), usage, failures)

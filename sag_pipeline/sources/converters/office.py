@@ -18,17 +18,13 @@ def convert_docx(payload: bytes) -> Converted:
     """Headings, paragraphs, lists, notes and tables of a Word file."""
     import mammoth  # noqa: PLC0415  only needed for such files
 
-    found = mammoth.convert_to_html(io.BytesIO(payload), style_map=_STYLES, convert_image=_no_image)
+    found = mammoth.convert_to_html(io.BytesIO(payload), style_map=_STYLES, convert_image=lambda _: [])
     for message in found.messages:
         if not message.message.startswith("Unrecognised"):  # a style without a rule is a paragraph
             warnings.warn(message.message, stacklevel=2)
     if not found.value.strip():
         return Converted(None, [])
     return Converted(None, [TextPiece(blocks_text(parse_html(found.value.encode())))])
-
-
-def _no_image(_: object) -> list[Any]:
-    return []
 
 
 def convert_pptx(payload: bytes) -> Converted:

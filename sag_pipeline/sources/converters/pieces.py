@@ -94,7 +94,7 @@ def table_lines(rows: Iterable[Cells], *, header: int | None = None, is_titled: 
     for block in _blocks(rows):
         first = list(islice(block, _SEEN))
         captions = _captions(first)
-        yield from (_caption(row) for row in first[:captions])
+        yield from (next(filter(None, row)) for row in first[:captions])
         first = first[captions:]
         count = _header_rows(first, is_titled=is_titled) if header is None else min(header, len(first) - 1)
         if count > 0:
@@ -133,10 +133,6 @@ def _captions(rows: Sequence[Cells]) -> int:
     first = min((next(n for n, cell in enumerate(row) if cell) for row in rows), default=0)
     lone = [sum(map(bool, row)) == 1 and bool(row[first]) for row in rows]
     return next((n for n, is_lone in enumerate(lone) if not is_lone), len(rows))
-
-
-def _caption(row: Cells) -> str:
-    return next(filter(None, row))
 
 
 def _header_rows(rows: Sequence[Cells], *, is_titled: bool) -> int:

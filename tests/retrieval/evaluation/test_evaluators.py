@@ -41,10 +41,10 @@ def test_compression_and_token_counts_agree_with_the_recorded_ones(golden):
     for case in golden["compression_and_tokens"]:
         if is_cjk(json.dumps(case, ensure_ascii=False)):
             continue
-        scores = compression_score()(case)
+        scores = compression_score(case)
         if case["refined_tokens"]:
             assert scores["compression_factor"] == pytest.approx(case["sage_rate_original_over_refined"]), case
-        assert token_count_score()(case)["token_count"] == case["token_count_refined_or_retrieved"], case
+        assert token_count_score(case)["token_count"] == case["token_count_refined_or_retrieved"], case
         checked += 1
     assert enough(checked, 80)
 
@@ -65,13 +65,13 @@ def test_latency_agrees_with_the_recorded_sums(golden):
 def test_two_documents_of_ten_words_cut_to_three_have_rate_0_3():
     record = {"retrieval_docs": ["a b c d e", "f g h i j"], "refining_docs": ["a b", "c"]}
 
-    scores = compression_score()(record)
+    scores = compression_score(record)
 
     assert scores == {"compression_rate": 0.3, "compression_factor": pytest.approx(10 / 3), "doc_ratio": 1}
 
 
 def test_nothing_retrieved_compresses_to_nothing():
-    assert set(compression_score()({}).values()) == {0.0}
+    assert set(compression_score({}).values()) == {0.0}
 
 
 def test_evaluators_leave_the_record_as_it_was():

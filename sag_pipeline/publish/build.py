@@ -150,9 +150,7 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
         placed_chunks=_placed(chunks, "chunk_id", "document_id"),
         event_dates=rows.query(_DATES, raw_keys=raw_keys),
     )
-    chunk_document, event_chunk = (
-        _numbers(own, name) for own, name in ((chunks, "document_row"), (events, "chunk_row"))
-    )
+    chunk_document, event_chunk = _numbers(chunks, "document_row"), _numbers(events, "chunk_row")
     keyed = key_rows(raw_keys, resolution, (chunks["chunk_id"], events["event_id"]), event_chunk, described)
     keys = _shaped("keys", key_table(resolution, keyed, chunk_document, len(events)))
     tables = {
@@ -160,17 +158,16 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
         "chunks": _shaped("chunks", chunks.append_column("main_key_id", _taken(keys["key_id"], keyed.main))),
         "events": _shaped("events", _with_spans(events, documents["language"].take(chunk_document[event_chunk]))),
         "keys": keys,
-        "key_aliases": _shaped(
-            "key_aliases", rows.query(_ALIASES, key_aliases=resolution.aliases, keys=keys.select(["key_id"]))
-        ),
-        "triples": _shaped(
-            "triples",
-            rows.query(_TRIPLES, ("triples",), canonical=resolution.canonical, events=events.select(["event_id"])),
-        ),
     }
+    named = rows.query(_ALIASES, key_aliases=resolution.aliases, keys=keys.select(["key_id"]))
+    tables["key_aliases"] = _shaped("key_aliases", named)
+    joined = {"canonical": resolution.canonical, "events": events.select(["event_id"])}
+    tables["triples"] = _shaped("triples", rows.query(_TRIPLES, ("triples",), **joined))
     tables["tables"] = _cells(documents)
     tables["revisions"] = _shaped("revisions", rows.whole("revisions", TABLES["revisions"]))
-    tables |= {name: _as_stored(rows, name) for name in ROW_FILES if name not in tables}
+    for name in (each for each in ROW_FILES if each not in tables):  # published as stored
+        order = [(column, "ascending") for column in ORDER[name]]
+        tables[name] = _shaped(name, pa.concat_tables(rows.scan(name)).sort_by(order))
     return Relational(
         {name: tables[name] for name in ROW_FILES},
         _parts(keyed, keys, _counts(rows, keyed, chunks, keys), (event_chunk, chunk_document), len(documents)),
@@ -188,12 +185,6 @@ def _cells(documents: pa.Table) -> pa.Table:
             for name, value in {"document_id": row["document_id"], **cell._asdict()}.items():
                 found[name].append(value)
     return _shaped("tables", pa.table(found, schema=TABLES["tables"]))
-
-
-def _as_stored(rows: StoredRows, name: str) -> pa.Table:
-    """A table that is published as stored."""
-    found = pa.concat_tables(rows.scan(name))
-    return _shaped(name, found.sort_by([(column, "ascending") for column in ORDER[name]]))
 
 
 def _with_spans(events: pa.Table, languages: pa.ChunkedArray) -> pa.Table:
@@ -285,9 +276,8 @@ def _write_remaining(draft: Path, base: Base, number: int, resolution: Resolutio
     write_shown_text(folder / "arrays" / "text", layer.text, links.rows["chunks"], documents)
     write_names(folder / "arrays", rows)
     for name in KINDS:
-        _write_kept_vectors(
-            folder / "arrays" / "vectors", name, base.contents, f"{below}arrays/vectors/", links.rows[name]
-        )
+        vectors = folder / "arrays" / "vectors"
+        _write_kept_vectors(vectors, name, base.contents, f"{below}arrays/vectors/", links.rows[name])
     save_array(folder / "arrays" / MADE_OF, map_array(place / "arrays" / MADE_OF)[documents.source])
     save_rows(folder / "arrays" / RESOLVED, carried_resolved(place, resolution))
     if number and len(links.rows["chunks"]) + len(links.rows["events"]) <= PACKED_ROWS:
@@ -297,9 +287,8 @@ def _write_remaining(draft: Path, base: Base, number: int, resolution: Resolutio
 
 def _rows(files: RowFiles, links: JoinedLinks, resolution: Resolution) -> dict[str, pa.Table]:
     """The tables of the layer; keys and their aliases as they are described now."""
-    shown = {
-        name: take_rows(files(name), joined.source) for name, joined in links.rows.items() if name != "key_aliases"
-    }
+    joined = {name: rows.source for name, rows in links.rows.items() if name != "key_aliases"}
+    shown = {name: take_rows(files(name), source) for name, source in joined.items()}
     keys = counted_keys(shown["keys"], links.graph, resolution.smoothing)
     now = resolution.distinct.take(pa.array(places_of(keys["key_id"], resolution.distinct["key_id"])))
     described = {name: now[name] if name in now.column_names else keys[name] for name in keys.column_names}

@@ -170,14 +170,10 @@ def reached(keys: Sequence[pa.Table], changed: pa.Array, said: pa.Table) -> pa.A
         is_in = np.asarray(pc.is_in(ids, changed))
         is_in |= _share(blocks, is_in)
         found = [ids.filter(pa.array(is_in)), *_with_said(said, changed)]
-        more = pa.chunked_array([chunk for each in (changed, *found) for chunk in _chunks(each)], pa.string()).unique()
+        more = pa.chunked_array([changed, *(chunk for each in found for chunk in each.chunks)], pa.string()).unique()
         if len(more) == len(changed):
             return more
         changed = more
-
-
-def _chunks(values: pa.Array | pa.ChunkedArray) -> Sequence[pa.Array]:
-    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
 
 def _share(blocks: Sequence[pa.ChunkedArray], is_in: Flags) -> Flags:
@@ -295,7 +291,8 @@ def _counted(
     more = connection.sql(_MORE).to_arrow_table().cast(known.schema)
     numbers = np.concatenate([rows, len(known) + np.arange(len(more))])
     connection.register("spellings", pa.concat_tables([near, more]).append_column("number", arrow_numbers(numbers)))
-    connection.register("documents", _with_number(documents.select(["document_id"])))
+    numbered = documents.select(["document_id"]).append_column("number", arrow_numbers(np.arange(len(documents))))
+    connection.register("documents", numbered)
     return KeyCounts(documents, pa.concat_tables([known, more]), connection.sql(_NUMBERED).to_arrow_table())
 
 
@@ -322,10 +319,6 @@ def _raw(store: Store, documents: Sequence[str] | None) -> pa.Table:
     if documents is None:
         return pa.concat_tables([rows.select(columns) for rows in store.scan("keys", _READ)])
     return store.rows("keys", documents).select(columns)
-
-
-def _with_number(rows: pa.Table) -> pa.Table:
-    return rows.append_column("number", arrow_numbers(np.arange(len(rows))))
 
 
 def _numbers(rows: pa.Table, name: str) -> npt.NDArray[np.int64]:
@@ -402,7 +395,7 @@ def _stored(store: Store) -> KeyTables | None:
 def _distinct(counts: KeyCounts, ids: pa.Array | None, connection: duckdb.DuckDBPyConnection) -> pa.Table:
     """Some keys with their names and blocks, sorted by id; None: all."""
     spellings = counts.spellings.append_column("event_count", arrow_numbers(counts.counted("event_count")))
-    connection.register("spellings", spellings if ids is None else spellings.filter(_among(spellings["key_id"], ids)))
+    connection.register("spellings", spellings if ids is None else spellings.filter(pc.is_in(spellings["key_id"], ids)))
     found = connection.sql(_DISTINCT).to_arrow_table()
     found = _with_blocks(found.append_column("name", normal_names(found["value_string"])))
     return found.replace_schema_metadata({_VERSION: ALIGNMENT_VERSION})
@@ -472,14 +465,14 @@ def _aligned_again(before: KeyTables, fresh: pa.Table, counts: KeyCounts, change
     Alignment compares keys of one block, and those that somebody says are the same. What it makes of keys which no
     number of such steps leads to from a changed one is what it was.
     """
-    is_old = _among(before.distinct["key_id"], changed)
+    is_old = pc.is_in(before.distinct["key_id"], changed)
     old = before.distinct.filter(is_old)
     distinct = _in_place(before.distinct, is_old, fresh)
     said = counts.spellings.select(_SAID).filter(pc.is_valid(counts.spellings["same_as"]))
     ids = reached([distinct, old], changed, said)
-    alignment = align_keys(text_keys(distinct.filter(_among(distinct["key_id"], ids))), said=_statements(counts, ids))
-    canonical = before.canonical.filter(pc.invert(_among(before.canonical["key_id"], ids)))
-    aliases = before.aliases.filter(pc.invert(_among(before.aliases["key_id"], ids)))
+    alignment = align_keys(text_keys(distinct.filter(pc.is_in(distinct["key_id"], ids))), said=_statements(counts, ids))
+    canonical = before.canonical.filter(pc.invert(pc.is_in(before.canonical["key_id"], ids)))
+    aliases = before.aliases.filter(pc.invert(pc.is_in(before.aliases["key_id"], ids)))
     return KeyTables(
         distinct,
         pa.concat_tables([canonical, _canonical(alignment)]).sort_by("key_id").combine_chunks(),
@@ -495,28 +488,20 @@ def _in_place(before: pa.Table, is_old: pa.ChunkedArray, fresh: pa.Table) -> pa.
     return both.take(pa.array(rows[~is_gone[rows]])).combine_chunks()
 
 
-def _among(values: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:
-    return pc.is_in(values, wanted)
-
-
 def _statements(counts: KeyCounts, ids: pa.Array | None) -> list[tuple[str, str]]:
     """Pairs of text keys of which rows say that they are the same, one for each row; with ids, those among them."""
     spellings = counts.spellings
     is_said = pc.and_(pc.is_valid(spellings["same_as"]), pc.is_valid(spellings["value_string"]))
     if ids is not None:
-        is_said = pc.and_(is_said, _among(spellings["key_id"], ids))
+        is_said = pc.and_(is_said, pc.is_in(spellings["key_id"], ids))
     rows = np.flatnonzero(np.asarray(is_said))
     if not len(rows):
         return []
-    stated = (
-        spellings.select(_SAID)
-        .take(pa.array(rows))
-        .append_column("times", arrow_numbers(counts.counted("row_count")[rows]))
-    )
-    texts = spellings["key_id"].filter(_among(spellings["key_id"], stated["same_as"].combine_chunks()))
-    has_text = spellings["value_string"].filter(_among(spellings["key_id"], stated["same_as"].combine_chunks()))
-    texts = texts.filter(pc.is_valid(has_text)).combine_chunks()
-    stated = stated.filter(_among(stated["same_as"], texts))
+    times = arrow_numbers(counts.counted("row_count")[rows])
+    stated = spellings.select(_SAID).take(pa.array(rows)).append_column("times", times)
+    is_named = pc.is_in(spellings["key_id"], stated["same_as"].combine_chunks())
+    texts = spellings["key_id"].filter(pc.and_(is_named, pc.is_valid(spellings["value_string"]))).combine_chunks()
+    stated = stated.filter(pc.is_in(stated["same_as"], texts))
     columns = (stated[name].to_pylist() for name in (*_SAID, "times"))
     return sorted((one, other) for one, other, times in zip(*columns, strict=True) for _ in range(times))
 
@@ -547,13 +532,11 @@ def _canonical(alignment: Alignment) -> pa.Table:
 def _aliases(rows: Sequence[Aligned]) -> pa.Table:
     schema = TABLES["key_aliases"].remove_metadata()
     unique = {(row.key_id, row.alias): row for row in rows}
-    columns = {
-        "alias": [row.alias for row in unique.values()],
-        "key_id": [row.key_id for row in unique.values()],
-        "reason": [row.reason for row in unique.values()],
-        "score": [float(row.score) for row in unique.values()],
-    }
-    return _sorted_aliases(pa.table(columns, schema=pa.schema([f.remove_metadata() for f in schema])))
+    made = [
+        {"alias": row.alias, "key_id": row.key_id, "reason": row.reason, "score": float(row.score)}
+        for row in unique.values()
+    ]
+    return _sorted_aliases(pa.Table.from_pylist(made, pa.schema([f.remove_metadata() for f in schema])))
 
 
 def _sorted_aliases(rows: pa.Table) -> pa.Table:

@@ -307,7 +307,9 @@ class Judge:
             why = self._why(community_id, each, checked, lines)
             theme = theme_of(checked.numbers[0])
             importance = min(10, max(0, round(each.importance)))
-            found.setdefault(fold(text), Finding(text, self._ids(checked), importance, why, theme))
+            ids = self._ids(checked)
+            kept = Finding(text=text, event_ids=ids, importance=importance, reason=why, community_id=theme)
+            found.setdefault(fold(text), kept)
         return tuple(sorted(found.values(), key=lambda each: -each.importance))
 
     def _why(self, community_id: str, given: WrittenFinding, checked: Checked, lines: PromptLines) -> str:

@@ -228,7 +228,8 @@ class Writer:
         found: list[PromptLine] = []
         for text in texts.values():
             named = {"theme": text.title} if text.title else {}
-            for each in (*text.summary, *text.findings):
+            stated: list[CitedSentence | Finding] = [*text.summary, *text.findings]
+            for each in stated:
                 rated = {"importance": each.importance} if isinstance(each, Finding) else {}
                 rows = tuple(row_of[event_id] for event_id in each.event_ids)
                 found.append(PromptLine({**named, "text": each.text, **rated}, rows))

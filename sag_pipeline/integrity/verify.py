@@ -74,7 +74,8 @@ def fetch_home(home: Path) -> BucketFiles | None:
     _fetch_releases(home)
     with suppress(BucketError):
         pull_reports(home)
-    needed, there = _needed(home, bucket), _there(bucket)
+    needed, kinds = _needed(home, bucket), [kind for kind in _KINDS if kind != "answers"]  # all of them count
+    there = {each.key: each.size for kind in kinds for each in bucket.mirror.files.list(f"{kind}/")}
     missing = [key for key, length in needed.items() if key not in there or length not in (-1, there[key])]
     return BucketFiles(len(needed), sorted(missing), sorted(set(there) - set(needed)))
 
@@ -95,15 +96,6 @@ def _needed(home: Path, bucket: BucketHome) -> Mapping[str, int]:
     found = {f"{FILES}/{digest}": length for digest, length in RemoteReleases(bucket.mirror).named().items()}
     found |= {f"tables/{table}/{part}.parquet": -1 for table, part in parts_in_use(open_anyway(home))}
     return found | {each.key: -1 for each in bucket.mirror.files.list("releases/")}
-
-
-def _there(bucket: BucketHome) -> dict[str, int]:
-    return {
-        each.key: each.size
-        for kind in _KINDS
-        for each in bucket.mirror.files.list(f"{kind}/")
-        if kind != "answers"  # each of them counts, whoever sent it
-    }
 
 
 def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> list[tuple[str, str]]:
@@ -273,19 +265,11 @@ def _tables(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
 
 def _vectors(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
     wrong = wrong_vectors(store.home, deep=deep)
-    faults = [
-        HomeFault(_name(store, path), what, "embedded again by `sag repair` and `sag ingest`")
-        for path, what in wrong.items()
-    ]
+    found = [(_name(store, path), what) for path, what in wrong.items()]
     if not wrong:
-        faults += [
-            HomeFault(
-                f"vectors/{fingerprint}",
-                f"{count} texts have no vector in it",
-                "embedded again by `sag repair` and `sag ingest`",
-            )
-            for fingerprint, count in missing_vectors(store, deep=deep)
-        ]
+        lost = missing_vectors(store, deep=deep)
+        found = [(f"vectors/{fingerprint}", f"{count} texts have no vector in it") for fingerprint, count in lost]
+    faults = [HomeFault(file, what, "embedded again by `sag repair` and `sag ingest`") for file, what in found]
     return CheckedFiles("vectors", len(vector_files(store.home)), "files", faults)
 
 

@@ -338,26 +338,25 @@ _FIND_ANSWERS: Final = f"select {columns_of()}, digest from answers where call_i
 _KEEP_ANSWERS: Final = f"insert into answers ({columns_of()}, digest) values ({{}}) on conflict do nothing"
 
 
-def _push_answers(mirror: Mirror) -> int:
-    """Send the answers that were given on this machine and are not in the bucket yet; their number."""
+def _push_answers(mirror: Mirror) -> None:
+    """Send the answers that were given on this machine and are not in the bucket yet."""
     path = mirror.folder / ANSWERS
     if not path.is_file():
-        return 0
+        return
     with closing(_opened(path)) as connection, _errors(path):
         rows = connection.execute(f"{_FIND_ANSWERS} order by call_id").fetchall()
         if not rows:
-            return 0
+            return
         body = _packed(rows)
         key = f"{_ANSWERS_BELOW}{blake2b(body, digest_size=12).hexdigest()}.parquet"
         mirror.files.put(key, body)
         with connection:
             connection.executemany("insert or ignore into shared values (?)", [(row[0],) for row in rows])
             connection.execute("insert or ignore into fetched values (?)", (key,))
-    return len(rows)
 
 
-def _pull_answers(mirror: Mirror, *, is_tolerant: bool = False) -> int:
-    """Store the answers that other machines sent; the number of their files.
+def _pull_answers(mirror: Mirror, *, is_tolerant: bool) -> None:
+    """Store the answers that other machines sent.
 
     Raises:
         BucketError: If a file of them is damaged; with `is_tolerant`, it is deleted.
@@ -365,12 +364,11 @@ def _pull_answers(mirror: Mirror, *, is_tolerant: bool = False) -> int:
     keys = [each.key for each in mirror.files.list(_ANSWERS_BELOW)]
     path = mirror.folder / ANSWERS
     if not keys:
-        return 0
+        return
     AnswerCache(path).close()  # makes the file
     with closing(_opened(path)) as connection, _errors(path):
         known = {key for (key,) in connection.execute("select key from fetched")}
-        fresh = [key for key in keys if key not in known]
-        for key in fresh:
+        for key in (each for each in keys if each not in known):
             try:
                 rows = _answers_of(mirror, key)
             except BucketError:
@@ -379,7 +377,6 @@ def _pull_answers(mirror: Mirror, *, is_tolerant: bool = False) -> int:
                 mirror.files.delete([key])
                 continue
             _store_answers(connection, key, rows)
-    return len(fresh)
 
 
 def _answers_of(mirror: Mirror, key: str) -> list[tuple[object, ...]]:

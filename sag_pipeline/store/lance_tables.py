@@ -271,10 +271,6 @@ class LanceTables:
         """Some columns of rows by their ascending ids."""
         return pa.Table.from_batches(_rows_of(self.open(name), row_ids, columns)).combine_chunks()
 
-    def add(self, name: str, batches: Iterator[pa.RecordBatch]) -> None:
-        """Append rows: a new version of the table, or a new table."""
-        self.show(name, batches)
-
     def show(
         self,
         name: str,

@@ -176,7 +176,7 @@ def _move(store: VectorStore, kind: str, shown: VectorIds, kept: Iterator[tuple[
     if kind in store.tables.sealed():
         store.tables.leave_out(kind, lambda held: ~among(held[ID], shown), batches)
     elif (first := next(batches, None)) is not None:
-        store.tables.add(kind, chain([first], batches))
+        store.tables.show(kind, chain([first], batches))
 
 
 def _row_ids(rows: pa.Table, given: ReleasedRows) -> Rows64:

@@ -112,7 +112,7 @@ class VectorStore:
             ModelError: If a vector is missing, has another dimension than the store, or is not finite.
         """
         check_vectors(ids, vectors, self._dimension)
-        self.tables.add(kind, iter([to_rows(ids, vectors)]))
+        self.tables.show(kind, iter([to_rows(ids, vectors)]))
 
     def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
         """Vectors of the texts in order, with their numbers; texts without a vector are left out."""

@@ -87,7 +87,7 @@ class Formula:
 
     # what the words alone find
     own_places: int = 5
-    """Where the query names no subject: first places that are the method's own; each second one behind them is that of
+    """Where the query names no key: first places that are the method's own; each second one behind them is that of
     the best chunk by text alone; 0: all are its own."""
 
 

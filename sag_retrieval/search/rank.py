@@ -184,7 +184,7 @@ def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, o
     none = np.zeros(len(final))
     scores = ChunkScores(final, pagerank, text, final - joined, none, none, none, trust, route, None, candidates)
     scores = _covered(arrays, reading, _bridged(index, reading, scores, options), options)
-    return _shared(arrays, reading, scores, options)
+    return _shared(reading, scores, options)
 
 
 def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options: SearchOptions) -> float:
@@ -338,10 +338,10 @@ def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options:
     return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
 
 
-def _shared(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
-    """A named subject leads to passages that the words alone do not find: there every place is the method's own."""
+def _shared(reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
+    """A name leads to passages that the words alone do not find: where the query has one, no place is shared."""
     formula, allowed = options.formula, reading.query.allowed.chunks if reading.query.allowed else None
-    if names_subject(arrays, reading, options):
+    if reading.mentions or reading.given:
         return scores
     final = share_places(scores.final, scores.route.similarity, formula.own_places, formula.coverage_pool, allowed)
     return replace(scores, final=final, shared=final - scores.final)

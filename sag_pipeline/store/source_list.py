@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -143,12 +142,8 @@ class SourceList:
     def _write(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         rows = [asdict(self._sources[name]) for name in sorted(self._sources)]
-        draft = self._file.with_name(f".{FILE}.{uuid4().hex}")
         kept = {"sources": rows, "digest": _digest(rows)}
-        draft.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        draft.replace(self._file)
+        durable.write_text(self._file, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
 
 
 def _checked(kept: Any) -> list[dict[str, str]]:  # noqa: ANN401  what a file holds

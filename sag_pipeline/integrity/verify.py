@@ -171,6 +171,7 @@ class Verified:
     """What `sag verify` found."""
 
     home: str
+    is_deep: bool
     checked: Sequence[CheckedFiles] = field(default_factory=list)
 
     @property
@@ -196,7 +197,7 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
     if not home.is_dir():
         raise SourceError(f"there is no home at {home}; `sag ingest` makes one, SAG_HOME names another")
     if wrong := wrong_locks(home):
-        return Verified(str(home), [CheckedFiles("lock", len(wrong), "files", wrong)])
+        return Verified(str(home), deep, [CheckedFiles("lock", len(wrong), "files", wrong)])
     try:
         with write_lock(home, _PATIENCE_SECONDS):
             bucket = fetch_home(home)
@@ -221,7 +222,7 @@ def look(home: Path, *, deep: bool) -> Verified:
     checks: tuple[Callable[[Store, bool], CheckedFiles], ...] = (
         _sources, _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
     )  # fmt: skip
-    return Verified(shown_home(home), [check(store, deep) for check in checks])
+    return Verified(shown_home(home), deep, [check(store, deep) for check in checks])
 
 
 def _bucket(found: BucketFiles) -> list[CheckedFiles]:

@@ -114,36 +114,6 @@ def _greedy(scores: Floats, holds: Flags, share: Floats) -> Floats:
     return gained
 
 
-def share_places(scores: Floats, text: Floats, own: int, pool: int, allowed: Flags | None = None) -> Floats:
-    """Give each second place behind the first `own` ones to the best chunk by text that has none yet.
-
-    Reasons to rank a chunk high add up over the first places; further down they crowd out what plain search shows
-    among its first. A chunk is raised halfway between its new neighbours, and none is lowered.
-
-    Args:
-        scores: Shape (chunks,), not negative.
-        text: Shape (chunks,): likeness of each chunk's own text.
-        own: 0 keeps the order.
-        pool: How many of the best chunks share their places.
-        allowed: Chunks that may be found.
-
-    Returns:
-        Shape (chunks,).
-
-    Source: docs/algorithm.md §search.14.
-    """
-    order = best_rows(scores, pool, allowed).tolist() if own else []
-    plain = [row for row in best_rows(text, pool, allowed).tolist() if text[row] > 0]
-    placed, raised = dict.fromkeys(order[:own]), scores.copy()
-    for behind in order[own:]:
-        if behind not in placed:
-            row = next((row for row in plain if row not in placed), behind)
-            if row != behind:
-                raised[row] = (raised[next(reversed(placed))] + scores[behind]) / 2
-            placed |= dict.fromkeys([row, behind])
-    return raised
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Bridges:
     """The best bridge into each reached chunk: its end, its start, the shared key and its gain."""

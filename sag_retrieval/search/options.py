@@ -85,11 +85,6 @@ class Formula:
     coverage_pool: int = 30
     """Number of chunks reordered by coverage."""
 
-    # what the words alone find
-    own_places: int = 5
-    """Where the query names no key: first places that are the method's own; each second one behind them is that of
-    the best chunk by text alone; 0: all are its own."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions(CheckedOptions):
@@ -142,7 +137,6 @@ SAG_LITERAL: Final = SearchOptions(
         named_floor=0.0,
         bridge_strength=0.0,
         coverage=0.0,
-        own_places=0,
     )
 )
 """The original formulas; docs/algorithm.md §search.15 defines what they leave open."""
@@ -156,7 +150,6 @@ SAG_EVENTS: Final = SearchOptions(
         named_floor=0.0,
         bridge_strength=0.0,
         coverage=0.0,
-        own_places=0,
     )
 )
 """The simplified form: events lead to keys, and chunks are ranked by their initial weights, without PageRank."""

@@ -19,7 +19,6 @@ from sag_retrieval.search.boosts import (
     cover,
     lacking_share,
     named_subjects,
-    share_places,
 )
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import ParsedQuery, chunk_cosines
@@ -158,7 +157,6 @@ class ChunkScores:
     named: Floats
     bridge: Floats
     coverage: Floats
-    shared: Floats
     trust: float
     route: TextRoute
     bridges: Bridges | None
@@ -182,9 +180,8 @@ def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, o
     joined = joined / (joined.max(initial=0) or 1)
     final = boost_mentioned_titles(arrays, reading, joined, route.chunks_per_document, options)
     none = np.zeros(len(final))
-    scores = ChunkScores(final, pagerank, text, final - joined, none, none, none, trust, route, None, candidates)
-    scores = _covered(arrays, reading, _bridged(index, reading, scores, options), options)
-    return _shared(reading, scores, options)
+    scores = ChunkScores(final, pagerank, text, final - joined, none, none, trust, route, None, candidates)
+    return _covered(arrays, reading, _bridged(index, reading, scores, options), options)
 
 
 def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options: SearchOptions) -> float:
@@ -336,15 +333,6 @@ def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options:
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     final = cover(scores.final, arrays.chunk_text, reading.terms, weight, options.formula.coverage_pool, allowed)
     return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
-
-
-def _shared(reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
-    """A name leads to passages that the words alone do not find: where the query has one, no place is shared."""
-    formula, allowed = options.formula, reading.query.allowed.chunks if reading.query.allowed else None
-    if reading.mentions or reading.given:
-        return scores
-    final = share_places(scores.final, scores.route.similarity, formula.own_places, formula.coverage_pool, allowed)
-    return replace(scores, final=final, shared=final - scores.final)
 
 
 def bridge_strength(length: float, options: SearchOptions, *, is_named: bool) -> float:

@@ -78,7 +78,6 @@ def make_ranking(search: SearchState, seconds: Mapping[str, float]) -> Ranking:
         "named": scores.named,
         "bridge": scores.bridge,
         "coverage": scores.coverage,
-        "shared": scores.shared,
         "cosine": scores.route.cosine,
         "bm25": scores.route.bm25,
     }

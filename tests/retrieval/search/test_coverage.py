@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.release.text_index import Vocabulary, build_postings
-from sag_retrieval.search.boosts import cover, share_places
-from sag_retrieval.search.method import best_rows
+from sag_retrieval.search.boosts import cover
 
 
 def postings(texts):
@@ -52,25 +51,3 @@ def test_chunks_that_are_not_allowed_cover_nothing():
 
     assert found[0] == 0
     assert found[1] == pytest.approx(1.5)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=40, unique_by=lambda row: row[0])
-)
-def test_behind_the_first_places_the_best_by_text_and_the_method_take_turns(rows):
-    scores, text = (np.array(column, float) for column in zip(*rows, strict=True))
-
-    raised = share_places(scores, text, own=5, pool=30)
-    before, after, plain = (best_rows(values, 30).tolist() for values in (scores, raised, text))
-
-    assert after[:5] == before[:5]
-    assert (raised >= scores).all()
-    left = [row for row in plain if row not in before[:5]]
-    assert set(left[:3]) <= set(after[:10]) or len(before) <= 5
-    assert [row for row in after if raised[row] == scores[row]] == [row for row in before if raised[row] == scores[row]]
-
-
-def test_no_place_is_shared_with_a_chunk_that_holds_no_word():
-    scores, text = np.array([9.0, 8, 7, 6, 5, 4, 3]), np.array([1.0, 0, 0, 0, 0, 0, 0])
-
-    assert share_places(scores, text, own=5, pool=30).tolist() == scores.tolist()

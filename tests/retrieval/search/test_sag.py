@@ -252,7 +252,7 @@ def test_the_parts_of_a_hit_make_its_score(corpus):
 
     joined = found.parts["pagerank"] + found.parts["text"]
     bridged = np.sqrt(joined / joined.max() + found.parts["named"]) + found.parts["bridge"]
-    assert found.scores == pytest.approx(bridged / bridged.max() + found.parts["coverage"] + found.parts["shared"])
+    assert found.scores == pytest.approx(bridged / bridged.max() + found.parts["coverage"])
     assert found.parts["named"].max() > 0
     assert found.parts["coverage"].min() >= 0
 

@@ -13,8 +13,8 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 74_472,
-    "lines of code": 44_204,
+    "lines of both packages": 74_422,
+    "lines of code": 44_181,
     "lines of hand rules for language": 4_009,
     "regular expressions outside language/": 113,
     "modules": 355,
@@ -26,8 +26,8 @@ BOUNDS = {
     "decision records, words": 6_128,
     "decision records, words of the longest": 200,
     "pages of docs": 24,
-    "pages of docs, words": 35_637,
-    "lines of tests": 49_945,
+    "pages of docs, words": 35_608,
+    "lines of tests": 49_922,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

@@ -36,7 +36,7 @@ from sag_retrieval.core.telemetry import span
 _BESIDE: Final = {"kg_output", "report", "storage"}
 """Assets that no ingest makes."""
 _silent = getLogger(f"{__name__}.unrecorded")
-_silent.setLevel(CRITICAL)  # the command says what is to be read
+_silent.setLevel(CRITICAL)  # the command prints what there is to read
 
 
 def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -53,7 +53,8 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     settings, run_id = load_settings(), str(uuid4())
     home = os.path.realpath(settings.home)
     with launched_here():
-        job, made, reason = (_recorded if is_kept() else _unrecorded)(name, run_config, home, run_id)
+        ended = _recorded(name, run_config, home, run_id) if is_kept() else _unrecorded(name, run_config, run_id)
+    job, made, reason = ended
     if reason:
         tell(settings, told_in(job, run_id, home, reason))
         raise SagError(f"{name} failed: {reason}")
@@ -64,9 +65,8 @@ _Outcome = tuple[str, dict[str, dict[str, Any]], str]
 """Name of the job, metadata of what was made, and why it failed."""
 
 
-def _unrecorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str) -> _Outcome:
+def _unrecorded(name: str, run_config: Mapping[str, Any], run_id: str) -> _Outcome:
     """The assets of a job: the imports and records of an instance, which nobody could read, would take two seconds."""
-    del home
     report, made = listener(), dict[str, dict[str, Any]]()
     resource = _configured(name, PipelineResource, run_config.get("resources", {}).get(KEY, {}).get("config", {}))
     resource.setup_for_execution(None)

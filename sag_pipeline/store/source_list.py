@@ -20,7 +20,7 @@ from sag_retrieval.core.home_urls import checked_url, names_bucket, names_web
 
 FILE = "sources.json"
 LISTED = "listed"
-"""Folder of what was seen of the files of each source, so that unchanged ones are not opened again; see `Listed`."""
+"""Folder of what was seen of the files of each source, so that unchanged ones are not opened again; see `SeenFiles`."""
 ASSET = "asset://"
 """Before the key of an asset whose rows are documents: such a source has no place in the file system."""
 
@@ -42,7 +42,7 @@ class Source:
         return not is_place or os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
 
 
-class Listed:
+class SeenFiles:
     """Files of a source as its last sync saw them: hashes of path, state and the ledger's hash of what was read."""
 
     def __init__(self, home: Path, source: str) -> None:

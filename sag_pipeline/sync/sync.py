@@ -12,7 +12,7 @@ from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.sources.listing import FoundDocument, RawDocument, list_source
 from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.ledger import Entry
-from sag_pipeline.store.source_list import Listed, Source, SourceList, rename_documents, unit_of
+from sag_pipeline.store.source_list import SeenFiles, Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.sync.bounded import ReadDocument, Readers, refusal_of
 from sag_pipeline.sync.rows import StagedRows
@@ -52,7 +52,7 @@ class _Found:
     """Path, line and document of what is stored of this source, in order."""
     refused: dict[tuple[str, int], Entry]
     """What the last run skipped, by path and line."""
-    listed: Listed
+    listed: SeenFiles
     """What the last run saw of its files."""
     seen: set[str] = field(default_factory=set)
     staged: StagedRows | None = None
@@ -63,7 +63,7 @@ class _Found:
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
     @classmethod
-    def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry], listed: Listed) -> "_Found":
+    def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry], listed: SeenFiles) -> "_Found":
         """Before listing."""
         places = sorted((e.path, e.line, e.unit) for e in entries if e.source == source.name)
         refused = {(entry.path, entry.line): entry for entry in faults}
@@ -156,7 +156,7 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     source = one_source(store, given)
     store.remove_deleted()
     known = store.ledger.entries("step = 'documents' AND kind = 'document'")
-    found = _Found.nothing(source, known, _faults(store, source), Listed(store.home, source.name))
+    found = _Found.nothing(source, known, _faults(store, source), SeenFiles(store.home, source.name))
     found.staged, found.away = staged, store.taken_out.keys()
     _list(step, given, found, options)
     SourceList(store).put(source)

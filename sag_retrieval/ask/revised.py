@@ -1,6 +1,6 @@
 """What an answer says of revisions: what holds in place of what was said, with both citations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sag_retrieval.ask.answer import Citation
@@ -53,8 +53,10 @@ def _exchanged(sentence: Sentence, hits: Sequence[FoundPassage], question: str) 
         steps = [
             one
             for name in ("revised_by", "revises")
-            for one in _touching(getattr(hit, name, ()), start, end)
-            if _is_step(one, name, question) and not _is_of_other_part(one, sentence.text, question)
+            for one in getattr(hit, name, ())
+            if _is_told(one, hit, start, end)
+            and _is_step(one, name, question)
+            and not _is_of_other_part(one, sentence.text, question)
         ]
         others = [other for one in steps if (other := _sentence_of(one, sentence, hits))]
         found = next(iter(others), None)
@@ -89,9 +91,16 @@ def _is_of_other_part(one: HitRevision, text: str, question: str) -> bool:
     return max(len(asked & (each - beside)) for each in others) > len(asked & (beside - frozenset().union(*others)))
 
 
-def _touching(revisions: Iterable[HitRevision], start: int, end: int) -> list[HitRevision]:
-    """Revisions of a statement that shares characters with a stretch of its document."""
-    return [one for one in revisions if one.start < end and start < one.end]
+def _is_told(one: HitRevision, hit: FoundPassage | None, start: int, end: int) -> bool:
+    """Whether a stretch of a document is of the revised statement, and says its value if any stretch of it does."""
+    if one.start >= end or start >= one.end:
+        return False
+    value, first = fold(one.own_value), hit.start if hit else 0
+    statement, stretch = (
+        fold(hit.text[max(0, since - first) : until - first]) if hit else ""
+        for since, until in ((one.start, one.end), (start, end))
+    )
+    return value in stretch or value not in statement
 
 
 def _sentence_of(one: HitRevision, sentence: Sentence, hits: Sequence[FoundPassage]) -> Sentence | None:
@@ -187,7 +196,7 @@ def _revisions(
     """The revisions of a quotation that its passage has under a name, and those that were found beside it."""
     hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
     found = (*getattr(hit, name, ()), *(one for document, one in others if document == citation.document_id))
-    return _touching(found, citation.start, citation.end)
+    return [one for one in found if _is_told(one, hit, citation.start, citation.end)]
 
 
 def _holds(hit: FoundPassage, citation: Citation) -> bool:

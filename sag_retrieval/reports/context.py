@@ -50,7 +50,7 @@ class ReportContext:
     language: str
     """Of the page: `zh` or `en`."""
     beside: str
-    """The other one, where a fifth of the text is in it: headings stand in both."""
+    """The other one, where no language was asked for and a fifth of the text is in it: headings stand in both."""
     topics: tuple[RankedTopic, ...]
     """Those on the page; number 1 is the largest."""
     is_name: Flags
@@ -197,7 +197,8 @@ def make_context(
         events = replace(events, is_boilerplate=known | is_old if len(known) else is_old)
     comparison = compare_with(events, previous)
     language, said = page_language(events, options), _letters(events)
-    beside = "en" if language == "zh" else "zh"
+    beside: Literal["zh", "en"] = "en" if language == "zh" else "zh"
+    is_mixed = options.language == "auto" and said[beside] > _BESIDE * sum(said.values())
     proper = proper_communities(events, communities)
     is_written = written is not None and bool(written.themes)
     across = [each for each in proper if is_written or len(np.unique(events.document[each.members])) > 1]
@@ -208,7 +209,7 @@ def make_context(
         communities=communities,
         options=options,
         language=language,
-        beside=beside if said[beside] > _BESIDE * sum(said.values()) else "",
+        beside=beside if is_mixed else "",
         topics=rank_topics(events, shown, distinctive, comparison, language),
         is_name=np.array([is_shown_name(events.keys, key) for key in range(len(events.keys.values))], np.bool_),
         comparison=comparison,

@@ -29,7 +29,7 @@ from sag_retrieval.language.dates import DATE
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day, revising, subject_terms
 from sag_retrieval.language.words import STOP_WORDS, fold, is_cjk
 
-REVISIONS_VERSION: Final = "6"
+REVISIONS_VERSION: Final = "7"
 """To be raised with whatever changes which revisions are found."""
 
 _CONTAINED: Final = 0.5

@@ -162,6 +162,8 @@ def _is_in(ids: VectorIds, among: Collection[bytes]) -> npt.NDArray[np.bool_]:
 
 _DOCUMENTS_A_BATCH = 128
 _TEXTS_A_COUNT: Final = 1024
+_TEXTS_A_DOCUMENT: Final = 100
+"""Of one of usual size: from a number of documents on workers are worth their start."""
 _REFIT_FACTOR = 2
 FOLDER = "embedder"
 """Folder of the corpus statistics below SAG_HOME."""
@@ -191,7 +193,16 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
     if model == HASHING:
         fitted = _fitted(store, engine)
         embedder = HashingEmbedder(fitted)
-        return Embedding(model, embedder, _vectors(store, embedder.fingerprint, embedder.dimension), fitted.save)
+        vectors = VectorStore(store.home, embedder.fingerprint, embedder.dimension)
+        if vectors.is_old():
+            vectors.adopt({})
+
+        def computed(texts: pa.ChunkedArray) -> Iterator[Vectors]:
+            starts = range(0, len(texts), _TEXTS_A_COUNT)
+            batches = (TextBatch(texts.slice(at, _TEXTS_A_COUNT).combine_chunks()) for at in starts)
+            return engine(len(texts) // _TEXTS_A_DOCUMENT).map("embed", batches, EmbedderOf(model, embedder))
+
+        return Embedding(model, embedder, vectors, fitted.save, computed=computed)
     opened = open_dense(model)
     for manifest in reversed(Releases(store.home).manifests()):
         if manifest.embedding_model == model:  # a server is not asked again for its dimension
@@ -236,10 +247,16 @@ def embed_pending(
     *,
     engine: EngineFor = here,
 ) -> RunStats:
-    """Embed the texts of changed documents; texts that have a vector already are not embedded again."""
+    """Embed the texts of changed documents; texts that have a vector already are not embedded again.
+
+    Vectors that are not kept are computed with the release: then the documents are only noted.
+    """
     tally, started = RunStats(), time.perf_counter()
     pending, tally.counts["removed"] = store.take_pending(step)
-    if pending:
+    if pending and embedding.computed:
+        store.commit(step, [DocumentOutcome(each) for each in pending])
+        tally.counts.update("new" if each.is_new else "changed" for each in pending)
+    elif pending:
         _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally, progress)
         embedding.vectors.compact()
     tally.counts["skipped"] = store.ledger.document_count(step.name) - len(pending)

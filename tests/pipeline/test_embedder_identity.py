@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from sag_pipeline.embed import embed
 from sag_retrieval import open_release
+from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import AnswerError
 from sag_retrieval.core.settings import MULTILINGUAL
 from tests.support import small_onnx
@@ -172,6 +174,7 @@ def test_auto_is_the_multilingual_model_where_it_loads_and_stays_it(home, tmp_pa
 
     bare_ingest(["fox.md"])
     assert embedder_of_release() == MULTILINGUAL
+    assert "cosine (static) beside BM25: 30%" in CliRunner().invoke(main, ["search", "Arctic fox", "--explain"]).output
 
     monkeypatch.setenv("SAG_EMBEDDING_MODEL", MULTILINGUAL)
     assert not bare_ingest(["fox.md"])["is_new"]

@@ -22,7 +22,6 @@ _WEB: Final = ("http://", "https://")
 _SECONDS: Final = 10
 """A receiver that does not answer must not hold up a run, or the daemon, which also starts schedules."""
 _SUBMISSION, _ENCRYPTED = 587, 465
-_THEMES: Final = "themes"
 _LARGEST: Final = 15_000_000
 """Bytes of a file that an e-mail carries; servers refuse larger ones."""
 
@@ -197,5 +196,5 @@ def _message(made: "Report", name: str, link: str) -> Message:
         text="\n\n".join([made.headline, *listed, link]) + "\n",
         attachment=made.page,
         folder=made.folder,
-        parts=(made.page.name, made.markdown.name, _THEMES, *(path.name for path in made.tables.values())),
+        parts=(made.page.name, made.markdown.name, *(path.name for path in made.tables.values())),
     )

@@ -11,22 +11,11 @@ from sag_retrieval.clusters.events import EventTable, Flags
 from sag_retrieval.clusters.groups import Communities
 from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.reports.citations import Reference, Statement
-from sag_retrieval.reports.facts import (
-    Pile,
-    Point,
-    TableRow,
-    Told,
-    changes_said,
-    dates_ahead,
-    labelled_rows,
-    points_of,
-    told_by_rows,
-)
+from sag_retrieval.reports.facts import ListedRow, Pile, listed_rows
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, proper_communities, rank_topics
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages
-from sag_retrieval.statements.header_classes import HeaderClass
 from sag_retrieval.statements.scorer import QuotableEvents
 from sag_retrieval.topics.naming import distinctive_keys, is_shown_name
 
@@ -112,58 +101,20 @@ class ReportContext:
         return self.messages.comma.join(dict.fromkeys(each.strip() for each in told))
 
     @cached_property
-    def reference(self) -> tuple[str, str]:
-        """What dates are ahead of, and in words; never the clock: the end of the period, else the newest document.
+    def reference(self) -> str:
+        """The day that dates are ahead of; never the clock: the end of the period, else the newest document's.
 
-        Else, where less than half of the documents have a date, the release.
+        Else, where less than three tenths of the documents have a date, the release's.
         """
-        t, options = self.messages, self.options
-        count = len(set(self.events.document.tolist()))
-        newest = max(self.own_dates, default="") if len(self.own_dates) >= _DATED * count else ""
-        for name, date in (
-            ("ahead_period", options.period.partition("..")[2]),
-            ("ahead_document", newest),
-            ("ahead_release", options.released),
-        ):
-            if date:
-                return date, t[name].format(date=date)
-        return "", ""
-
-    @cached_property
-    def own_dates(self) -> list[str]:
-        """The dates of the documents that have one of their own."""
         shown = {self.events.documents.document_ids[row] for row in set(self.events.document.tolist())}
-        return [date for name, date in self.pile.dates.items() if name in shown]
+        dated = [date for name, date in self.pile.dates.items() if name in shown]
+        newest = max(dated) if dated and len(dated) >= _DATED * len(shown) else ""
+        return self.options.period.partition("..")[2] or newest or self.options.released
 
     @cached_property
-    def rows(self) -> list[TableRow]:
+    def rows(self) -> list[ListedRow]:
         """The rows of tables and labelled lines."""
-        return labelled_rows(self.events, np.arange(len(self.events), dtype=np.int32), self.pile.dates)
-
-    @cached_property
-    def _told(self) -> Told:
-        return told_by_rows(self.rows)
-
-    @cached_property
-    def points(self) -> Mapping[HeaderClass, list[Point]]:
-        """What documents list as decisions, risks, open points, actions and deadlines."""
-        return points_of(self.events, self.pile.headed, self.rows, self._told)
-
-    @property
-    def due(self) -> list[Point]:
-        """What they list with a deadline, the first due first."""
-        found = {each.row: each for points in self.points.values() for each in points if each.due}
-        return sorted(found.values(), key=lambda each: (each.due, each.row))
-
-    @cached_property
-    def ahead(self) -> list[Point]:
-        """What has a date after the reference."""
-        return dates_ahead(self.events, self.reference[0], self.due, self._told) if self.reference[0] else []
-
-    @cached_property
-    def changes_said(self) -> list[tuple[int, str]]:
-        """What sentences say themselves that they change."""
-        return changes_said(self.events, self.pile, self.reference[0])
+        return listed_rows(self.events, np.arange(len(self.events), dtype=np.int32))
 
     def row_of(self, event_id: str) -> int:
         """The row of an event; -1 where it is not in the range."""
@@ -210,7 +161,7 @@ def make_context(
         options=options,
         language=language,
         beside=beside if is_mixed else "",
-        topics=rank_topics(events, shown, distinctive, comparison, language),
+        topics=rank_topics(events, shown, distinctive, comparison, is_titled=is_written or communities.is_ordered),
         is_name=np.array([is_shown_name(events.keys, key) for key in range(len(events.keys.values))], np.bool_),
         comparison=comparison,
         counts={

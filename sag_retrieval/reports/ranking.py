@@ -9,11 +9,11 @@ import numpy as np
 from sag_retrieval.clusters.events import EventTable, Rows
 from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Community
 from sag_retrieval.language.cleaning import clean
-from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Comparison
 from sag_retrieval.statements.header_classes import row_cells
-from sag_retrieval.statements.scorer import WORTHY, QuotableEvents, judged, quotable, worth_quoting
+from sag_retrieval.statements.scorer import WORTHY, quotable, understood, worth, worth_quoting
 from sag_retrieval.topics.naming import DistinctiveKey, is_shown_name, naming_keys
+from sag_retrieval.topics.titler import JOINT
 
 _JUDGED: Final = 400
 """The most central events of a topic, or first of a document, among which one to quote is looked for."""
@@ -35,8 +35,7 @@ class RankedTopic:
     terms: tuple[str, ...] = ()
     """Words or names that distinguish it, without those of its title."""
     central: int = -1
-    """Row of the most central event that can be quoted; -1 if none can."""
-    period: str = ""
+    """Row of the most central event with a name of the title that can be quoted; -1 if none can."""
     new_count: int = 0
 
     @property
@@ -74,7 +73,8 @@ def rank_topics(
     chosen: Sequence[Community],
     keys: Sequence[Sequence[DistinctiveKey]],
     comparison: Comparison,
-    language: str,
+    *,
+    is_titled: bool,
 ) -> tuple[RankedTopic, ...]:
     """What the page says of each topic.
 
@@ -83,7 +83,7 @@ def rank_topics(
         chosen: The topics in their order.
         keys: The distinctive keys of each.
         comparison: What is new.
-        language: Of the page.
+        is_titled: Whether the titles are those of a text or a model, which no sentence has to say.
 
     """
     return tuple(
@@ -95,8 +95,7 @@ def rank_topics(
             documents=len(np.unique(events.document[each.members])),
             summary=tuple(replace(sentence, text=clean(sentence.text)) for sentence in each.summary),
             terms=_terms(events, each, own),
-            central=_central(events, each),
-            period=period_of(events, each.members, language),
+            central=central_row(events, each.members) if is_titled else _central(events, each),
             new_count=comparison.count_new(each),
         )
         for number, (each, own) in enumerate(zip(chosen, keys, strict=True), 1)
@@ -104,12 +103,11 @@ def rank_topics(
 
 
 def _central(events: EventTable, community: Community) -> int:
-    """The central sentence among those with a name of the title; else the first row of a table with one; else any."""
-    names = community.title.rstrip("…").split(" · ")
-    own = [row for row in community.members.tolist() if any(name in events.contents[row] for name in names)]
-    prose = [row for row in own if not row_cells(events.contents[row])[1:]]
-    found = central_row(events, np.array(prose, np.int32)) if prose else -1
-    return found if found >= 0 else own[0] if own and not prose else central_row(events, community.members)
+    """The central sentence among those with a term or a name of the title; -1 where none can be quoted."""
+    names = [name.casefold() for name in community.terms or community.title.rstrip("…").split(JOINT)]
+    said = [(row, events.contents[row]) for row in community.members.tolist()]
+    own = [row for row, text in said if any(name in text.casefold() for name in names) and not row_cells(text)[1:]]
+    return central_row(events, np.array(own, np.int32)) if own else -1
 
 
 def _terms(events: EventTable, community: Community, keys: Sequence[DistinctiveKey]) -> tuple[str, ...]:
@@ -146,7 +144,6 @@ def leading_row(events: EventTable, rows: Rows) -> int:
     Those that are worth a line come before the others. A plan may stand for a document, what was revised may not.
     """
     rows = rows[:_JUDGED]
-    flags = events.is_boilerplate if isinstance(events, QuotableEvents) and len(events.is_boilerplate) else ()
-    pairs = zip(rows.tolist(), judged(events, rows), strict=True)
-    able = [(row, each.worth) for row, each in pairs if each.quotable >= 1 / 2 and not (len(flags) and flags[row])]
-    return next((row for row, worth in able if worth >= WORTHY), able[0][0] if able else -1)
+    rows = rows[understood(events, rows)]
+    worthy = rows[worth(events, rows) >= WORTHY]
+    return int([*worthy[:1], *rows[:1], -1][0])

@@ -18,7 +18,7 @@ from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.sections import SECTIONS, ReportSection, ThemePage, theme_name
+from sag_retrieval.reports.sections import SECTIONS, ReportSection
 from sag_retrieval.reports.wording import escaped
 
 _PACKAGE = "sag_retrieval.reports"
@@ -102,36 +102,21 @@ def render_page(content: Content, context: ReportContext) -> str:
     Everything that comes from data is escaped. The page's policy allows one style and one script, by their
     hashes, and no address at all: markup or scripts in a title have no effect.
     """
-    script = _asset("script.js", context.options.template)
-    return _whole_page(
-        "page.html.j2",
-        content,
-        context,
-        script=Markup(script),  # noqa: S704  our own file
-        policy=f"script-src {_hash(script)}; ",
-        top=_drawn(content, context, is_top=True),
-        main=_drawn(content, context, is_top=False),
-        has_events=len(context.events) > 0,
-    )
-
-
-def render_theme(page: ThemePage, content: Content, context: ReportContext) -> str:
-    """The page of a topic: all of its events."""
-    return _whole_page("theme.html.j2", content, context, page=page, policy="")
-
-
-def _whole_page(name: str, content: Content, context: ReportContext, *, policy: str, **given: Any) -> str:  # noqa: ANN401  what a template reads
     folder = context.options.template
-    style = _asset("style.css", folder)
+    style, script = (_asset(name, folder) for name in ("style.css", "script.js"))
+    allowed = f"style-src {_hash(style)}; script-src {_hash(script)}"
     rendered = (
         _environment(folder)
-        .get_template(name)
+        .get_template("page.html.j2")
         .render(
             title=content.parts["header"].title,
             t=context.messages,
-            style=Markup(style),  # noqa: S704  our own file
-            policy=f"default-src 'none'; style-src {_hash(style)}; {policy}base-uri 'none'; form-action 'none'",
-            **given,
+            style=Markup(style),  # noqa: S704  our own files
+            script=Markup(script),  # noqa: S704
+            policy=f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'",
+            top=_drawn(content, context, is_top=True),
+            main=_drawn(content, context, is_top=False),
+            has_events=len(context.events) > 0,
         )
     )
     return rendered.rstrip()
@@ -181,7 +166,6 @@ def _new_environment(folder: str) -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["thousands"] = lambda count: f"{count:,}"
-    environment.filters["theme_name"] = theme_name
     environment.filters["md"] = escaped
     return environment
 

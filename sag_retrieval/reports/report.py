@@ -1,6 +1,5 @@
 """Make a report of a release: an HTML page, the same as Markdown, and tables."""
 
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
-from sag_retrieval.reports.context import ReportContext, make_context
+from sag_retrieval.reports.context import make_context
 from sag_retrieval.reports.facts import Pile, pile_of
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.prepare import Definition, prepare_report
@@ -31,10 +30,8 @@ from sag_retrieval.reports.render import (
     render_markdown,
     render_page,
     render_preview,
-    render_theme,
 )
 from sag_retrieval.reports.scope import Scope, remember_seen
-from sag_retrieval.reports.sections import FOLDER, theme_pages
 from sag_retrieval.reports.series import LATEST, Previous, pull_reports, remember, send_reports
 from sag_retrieval.reports.tables import report_tables
 from sag_retrieval.reports.word_file import WORD_FILE, word_file
@@ -164,7 +161,6 @@ def write_report(  # noqa: PLR0913, PLR0917  what it is about, beside what, how,
     page, markdown = out / PAGE_FILE, out / MARKDOWN_FILE
     with own_templates(options.template):
         html = render_page(content, context).encode("utf-8", "replace")
-        _write_theme_pages(out, content, context)
     page.write_bytes(html)
     told = render_markdown(content, context)
     markdown.write_bytes(told.encode("utf-8", "replace"))
@@ -202,15 +198,6 @@ def _told_findings(content: Content) -> Iterator[dict[str, Any]]:
         yield {**told, "importance": each.importance, "reason": each.reason}
 
 
-def _write_theme_pages(out: Path, content: Content, context: ReportContext) -> None:
-    """The pages beside the report; those of an earlier report of the same folder go."""
-    shutil.rmtree(out / FOLDER, ignore_errors=True)
-    for page in theme_pages(context):
-        path = out / page.file
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(render_theme(page, content, context).encode("utf-8", "replace"))
-
-
 def make_report(
     reader: Reader,
     home: Path,
@@ -233,7 +220,7 @@ def make_report(
     made = prepare_report(reader, home, definition, chat)
     written = made.writer().write(chat) if chat and made.options.max_calls and len(made.events) else WrittenReport()
     (own / SUMS).unlink(missing_ok=True)
-    pile = pile_of(reader.index, home)
+    pile = pile_of(reader.index, home, made.options.released)
     report = write_report(made.events, made.communities, made.options, out or own, made.before.previous, written, pile)
     kept = {"previous": made.before.release, "language": made.options.language}
     remember(series, own, kept, with_texts(made.communities, written), made.events.event_ids)

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from babel import Locale
 
-from sag_retrieval.clusters.events import EventTable, Flags, Rows, event_table
+from sag_retrieval.clusters.events import EventTable, Flags, event_table
 from sag_retrieval.clusters.storage import DAMAGE
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import QueryError
@@ -196,26 +195,3 @@ def _last(count: int, unit: str, today: date) -> date:
     following = date(start.year + start.month // 12, start.month % 12 + 1, 1)
     day = min(today.day, (following - start).days)
     return start.replace(day=day) + timedelta(days=1)
-
-
-def period_of(events: EventTable, rows: Rows, language: str) -> str:
-    """`2019–2023`, `March – May 2019`, `2019年3月至5月`, one month, or nothing."""
-    dates = sorted(date for row in rows.tolist() if (date := events.dates[row]))
-    if not dates:
-        return ""
-    first, last = dates[0], dates[-1]
-    if first[:4] != last[:4]:
-        return f"{first[:4]}–{last[:4]}"
-    months = {date[:7] for date in dates}
-    if any(len(month) < len("2000-01") for month in months):
-        return str(first[:4])
-    return _months_told(first[:4], int(min(months)[5:]), int(max(months)[5:]), language)
-
-
-def _months_told(year: str, first: int, last: int, language: str) -> str:
-    """The months of a year, from the first to the last."""
-    if language == "zh":
-        return f"{year}年{first}月" + (f"至{last}月" if last > first else "")
-    names = Locale("en").months["format"]["wide"]  # not those of `calendar`, which follow the process
-    one, other = names[first], names[last]
-    return f"{one} – {other} {year}" if last > first else f"{one} {year}"

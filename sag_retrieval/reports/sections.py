@@ -5,35 +5,35 @@ whatever order that was. A section is added by its builder, its templates, its m
 heading), and an entry in `SECTIONS`.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
-from itertools import groupby
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 import numpy as np
 
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.language.amounts import read_amount
 from sag_retrieval.language.cleaning import clean
+from sag_retrieval.language.dates import dates
 from sag_retrieval.llm_writing.written import Finding
 from sag_retrieval.reports.citations import CitedSource, Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.facts import (
     FileEntry,
-    Point,
-    column_sums,
+    ListedRow,
+    both_values,
+    dates_ahead,
     folders_of,
-    labelled_rows,
+    is_later,
+    listed_rows,
     names_together,
-    readable_amount,
+    points_of,
     stated_amounts,
 )
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, in_time_order, leading_row
-from sag_retrieval.statements.header_classes import HeaderClass, row_cells
+from sag_retrieval.statements.header_classes import HeaderClass
 from sag_retrieval.statements.scorer import good_rows
 
 _LINES: Final = 40
@@ -41,15 +41,14 @@ _LINES: Final = 40
 _FEWEST_LINES: Final = 2
 """Of each folder."""
 _COLUMNS: Final = 6
-_AMOUNTS: Final = 8
+_AMOUNTS: Final = 10
 _NAMES: Final = 8
-_AHEAD: Final = 20
-_POINTS: Final = 12
+_AHEAD: Final = 16
+_POINTS: Final = 10
 _UNREAD: Final = 12
 _REVISED, _SAID = 12, 8
-_DAY: Final = len("2000-01-01")
 _UNDATED: Final[tuple[HeaderClass, ...]] = ("decision", "risk")
-"""Kinds whose rows stand here with a deadline as well; others stand among the dates."""
+"""Kinds whose rows stand here with a deadline as well; others stand by it alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +88,12 @@ def build_header(context: ReportContext) -> Header:
         told, command = _nothing(context)
         return Header(kind, title, tuple(map(Statement, told)), command=command)
     summary = tuple(context.cited(each.text, each.event_ids, kind) for each in context.written.summary)
-    counts, dated = context.counts, [each for each in context.own_dates if len(each) == _DAY] or context.own_dates
+    counts = context.counts
     figures = (
         (t.documents, f"{counts['documents']:,}"),
         (t.statements, f"{counts['events']:,}"),
         (t.topics, f"{counts['communities']:,}"),
         *(((t.new, f"{counts['new']:,}"),) if context.comparison.previous else ()),
-        *(((t.dated, " – ".join(dict.fromkeys((min(dated), max(dated))))),) if dated else ()),
     )
     return Header(kind, title, summary or tuple(map(Statement, _counted(context))), figures)
 
@@ -154,8 +152,6 @@ class Article:
     """A topic: its summary and findings where a model wrote them, else its most central statement."""
 
     topic: RankedTopic
-    page: str
-    """File of the linked page with all of its events."""
     told: tuple[Statement, ...]
     findings: tuple[ShownFinding, ...]
 
@@ -190,7 +186,6 @@ def _article(context: ReportContext, topic: RankedTopic) -> Article:
     central = (context.statement(topic.central, place),) if topic.central >= 0 else ()
     return Article(
         topic=topic,
-        page=theme_file(topic),
         told=told or central,
         findings=tuple(_finding(context, each, place) for each in (written.findings if written else ())),
     )
@@ -246,7 +241,7 @@ def build_documents(context: ReportContext) -> tuple[Folder, ...] | None:
 def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
     row = leading_row(context.events, entry.rows)
     place = clean(entry.title or entry.name) or context.messages.heading_documents
-    columns = (cell.column for each in labelled_rows(context.events, entry.rows) for cell in each.cells)
+    columns = (cell.column for each in listed_rows(context.events, entry.rows) for cell in each.cells)
     return DocumentLine(
         name=clean(entry.name),
         title=clean(entry.title),
@@ -260,7 +255,7 @@ def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedLine:
-    """A statement, or the cells of a table's row that stands for it, with the title of its document."""
+    """A statement, or the cells of a table's row that stands for it, with the title and day of its document."""
 
     statement: Statement
     cells: tuple[tuple[str, str], ...]
@@ -269,93 +264,91 @@ class ListedLine:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What documents list as one kind: its heading, its lines, those of the newest documents first."""
+    """What documents list as one kind: its heading, its lines, and how many more there are."""
 
     heading: str
     lines: tuple[ListedLine, ...]
     left: int
 
 
-def _told(context: ReportContext, point: Point, date: str = "") -> ListedLine:
-    """A point with its day; of a row what it is about, its status and who does it, without a day its deadline too."""
-    row, shown = point.row, {"status", "owner", *(() if date else ("deadline",))}
-    title = clean(context.events.documents.titles[int(context.events.document[row])])
-    level = [cell for cell in point.cells if cell.kind == "level"][-1:]
-    others = [each for each in point.cells[1:] if each.value and (each.kind in shown or each in level)]
+def _listed(context: ReportContext, heading: str, points: Sequence[ListedRow], most: int) -> Iterator[Points]:
+    """The first of the points under their heading; nothing where there are none."""
+    if points:
+        lines = tuple(_told(context, each, "status", "owner", "deadline", "level") for each in points[:most])
+        yield Points(heading, lines, len(points) - len(lines))
+
+
+def _told(context: ReportContext, point: ListedRow, *kinds: HeaderClass | None) -> ListedLine:
+    """A point as it stands; of a row what it is about, and its cells of these kinds."""
+    title = clean(context.events.documents.titles[int(context.events.document[point.row])])
+    day = _day_of(context, point.row)
+    first, *others = point.telling or (None,)
+    cells = (first, *(each for each in others if each and each.kind in kinds)) if first else ()
     return ListedLine(
-        statement=context.statement(row, title, date),
-        cells=tuple((cell.column, cell.value) for cell in (*point.cells[:1], *others)),
-        title=title,
+        statement=context.statement(point.row, title, ""),
+        cells=tuple((cell.column, cell.value) for cell in cells),
+        title=title if not day or _says(title, day, context) else f"{title} · {day}",
     )
 
 
-def build_late(context: ReportContext) -> Points | None:
-    """What lists say is to be done by a day that is past, and do not call done; first what has a status."""
-    reference, told = context.reference
-    late = [each for each in context.due if reference and each.is_late(reference)]
-    late.sort(key=lambda each: not each.has_status)
-    lines = tuple(_told(context, each, each.due) for each in late[:_POINTS])
-    return Points(context.messages.late.format(reference=told), lines, len(late) - len(lines)) if lines else None
+def _says(title: str, day: str, context: ReportContext) -> bool:
+    return any(mention.value == day for mention in dates(title, context.language))
+
+
+def _day_of(context: ReportContext, row: int) -> str:
+    """The date of an event's document; empty where it has none of its own."""
+    return context.pile.dates.get(context.events.documents.document_ids[int(context.events.document[row])], "")
 
 
 def build_points(context: ReportContext) -> tuple[Points, ...] | None:
-    """Decisions, risks, open points, actions without a deadline: the gravest risks, else the newest document, first."""
-    events, t, dates = context.events, context.messages, context.pile.dates
-    found = []
-    for kind, points in context.points.items():
-        ids = (events.documents.document_ids[int(events.document[each.row])] for each in points)
-        dated = zip((dates.get(each, "") for each in ids), points, strict=True)
-        kept = [(day, each) for day, each in dated if kind in _UNDATED or not each.due]
-        kept.sort(key=lambda pair: pair[0], reverse=True)
-        if kind == "risk":
-            kept.sort(key=lambda pair: (-pair[1].weight, -pair[1].score))
-        lines = tuple(_told(context, each, day if kind == "decision" else "") for day, each in kept[:_POINTS])
-        if lines:
-            found.append(Points(t[f"kind_{kind}"], lines, len(kept) - len(lines)))
+    """Deadlines and dates by day, then decisions, risks, open points and actions, of the newest document first."""
+    listed = points_of(context.events, context.pile.headed, context.rows)
+    past, ahead = _dated(context, {each.row for points in listed.values() for each in points})
+    t, dated = context.messages, {each.row for each in (*past, *ahead)}
+    found = [
+        *_listed(context, t.until.format(day=context.reference), past, _POINTS),
+        *_listed(context, t.ahead.format(day=context.reference), ahead, _AHEAD),
+    ]
+    for kind, points in listed.items():
+        kept = [each for each in points if kind in _UNDATED or each.row not in dated]
+        kept.sort(key=lambda each: _day_of(context, each.row), reverse=True)
+        found += _listed(context, t[f"kind_{kind}"], kept, _POINTS)
     return tuple(found) or None
 
 
-def build_dates(context: ReportContext) -> Points | None:
-    """Statements and rows about dates after a reference, the nearest first; None where no date is ahead."""
-    _, told = context.reference
-    found = context.ahead
-    lines = tuple(_told(context, each, each.due) for each in found[:_AHEAD])
-    return Points(context.messages.ahead.format(reference=told), lines, len(found) - len(lines)) if lines else None
+def _dated(context: ReportContext, listed: AbstractSet[int]) -> tuple[list[ListedRow], list[ListedRow]]:
+    """Rows with a status whose deadline is no later than the reference; rows and other sentences with a later day."""
+    day = context.reference
+    if not day:
+        return [], []
+    due = [each for each in context.rows if each.due and not each.is_done]
+    said = [each for each in dates_ahead(context.events, day) if each.row not in listed]
+    later = [*said, *(each for each in due if is_later(each.due, day))]
+    past = [each for each in due if each.has_status and not is_later(each.due, day)]
+    return sorted(past, key=lambda each: each.due), sorted(later, key=lambda each: (each.due, each.row))
 
 
 @dataclass(frozen=True, slots=True)
 class AmountLine:
-    """Amounts in words, what has them: a statement, or a column of a table; and the document."""
+    """Amounts as they are written, and the row or sentence that has them."""
 
-    amounts: str
-    about: str
-    statement: Statement
-    title: str
+    amounts: tuple[str, ...]
+    line: ListedLine
 
 
 def build_amounts(context: ReportContext) -> tuple[AmountLine, ...] | None:
-    """The sums of tables, then the largest amounts of statements in each currency; None where there are none."""
-    t = context.messages
-    revised = {context.row_of(one[f"{end}_event_id"]) for one in context.pile.revised for end in ("later", "earlier")}
-    taken_back = {read.low for one in context.pile.revised if (read := read_amount(one["earlier_value"] or "", "en"))}
-    sums = column_sums(context.events, context.rows)
-    sums = [each for each in sums if taken_back.isdisjoint(number for number, _ in each.amounts)][:_AMOUNTS]
-    revised.update(row for row, _ in context.changes_said)
-    lines = []
-    for each in (*sums, *stated_amounts(context.events, _AMOUNTS, revised)):
-        line = _told(context, Point(each.row))
-        shown = t.comma.join(readable_amount(number, unit, t) for number, unit in each.amounts)
-        about = t.sum_of.format(column=each.column, count=each.count) if each.count else ""
-        lines.append(AmountLine(shown, about, line.statement, line.title))
+    """A row or sentence with amounts of each document, of the newest first; None where there are none."""
+    found = stated_amounts(context.events, context.rows)
+    found.sort(key=lambda pair: _day_of(context, pair[0].row), reverse=True)
+    lines = (AmountLine(amounts, _told(context, each, None, "owner")) for each, amounts in found[:_AMOUNTS])
     return tuple(lines) or None
 
 
 @dataclass(frozen=True, slots=True)
 class NameLine:
-    """A name: its type in words, its documents, the names together with it, and its role with what says it."""
+    """A name: its documents, the names together with it, and what stands in brackets behind it with its sentence."""
 
     name: str
-    type: str
     documents: int
     together: tuple[tuple[str, int], ...]
     role: str
@@ -364,14 +357,16 @@ class NameLine:
 
 def build_names(context: ReportContext) -> tuple[NameLine, ...] | None:
     """The names in most documents; None where there are none."""
-    keys, t = context.events.keys, context.messages
-    found = names_together(context.events, context.is_name, _NAMES)
-    lines = []
-    for each in found:
-        statement = context.statement(each.row, t.heading_names) if each.row >= 0 else None
-        kind = t.key_type(keys.types[each.key], keys.schema)
-        lines.append(NameLine(keys.values[each.key], kind, each.documents, each.together, each.role, statement))
-    return tuple(lines) or None
+    return (
+        tuple(
+            NameLine(
+                *(each.name, each.documents, each.together, each.role),
+                context.statement(each.row, context.messages.heading_names) if each.row >= 0 else None,
+            )
+            for each in names_together(context.events, context.is_name, _NAMES)
+        )
+        or None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,157 +498,62 @@ def _changes_told(context: ReportContext) -> str:
     return t.since.format(release=comparison.previous.release) + (new if documents else t.no_new_events) + lost + t.stop
 
 
-FOLDER: Final = "themes"
-_NOT_IN_FILE_NAMES: Final = re.compile(r"[^\w]+")
-_NAME_LENGTH: Final = 40
-
-
-@dataclass(frozen=True, slots=True)
-class ListedEvent:
-    """An event of a theme's page: its text, its date if it is not the one above, its place, and what was said later."""
-
-    text: str
-    date: str
-    place: str
-    lang: str
-    is_new: bool
-    revised: str
-
-
-@dataclass(frozen=True, slots=True)
-class FromDocument:
-    """Events of one document that follow each other; `file` is empty where the title says as much."""
-
-    title: str
-    file: str
-    events: tuple[ListedEvent, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ThemePage:
-    """A page: its file, the theme, all of its events in time order, and the themes before and after it."""
-
-    file: str
-    topic: RankedTopic
-    documents: tuple[FromDocument, ...]
-    before: RankedTopic | None
-    after: RankedTopic | None
-
-
-def theme_file(topic: RankedTopic) -> str:
-    """Path of a theme's page beside the report: its number and title."""
-    return f"{FOLDER}/{theme_name(topic)}"
-
-
-def theme_name(topic: RankedTopic) -> str:
-    """File name of a theme's page."""
-    name = _NOT_IN_FILE_NAMES.sub("-", topic.title.casefold())[:_NAME_LENGTH].strip("-")
-    return f"{topic.number}-{name}.html" if name else f"{topic.number}.html"
-
-
-def theme_pages(context: ReportContext) -> Iterator[ThemePage]:
-    """A page for each ranked topic."""
-    topics = context.topics
-    for place, topic in enumerate(topics):
-        rows = in_time_order(context.events, topic.members).tolist()
-        groups = groupby(rows, key=lambda row: int(context.events.document[row]))
-        yield ThemePage(
-            theme_file(topic),
-            topic,
-            tuple(_from_document(context, document, list(of_document)) for document, of_document in groups),
-            topics[place - 1] if place else None,
-            topics[place + 1] if place + 1 < len(topics) else None,
-        )
-
-
-def _from_document(context: ReportContext, document: int, rows: Sequence[int]) -> FromDocument:
-    documents, chunks = context.events.documents, context.events.chunks
-    title, file = documents.titles[document], documents.document_ids[document]
-    same = title in {file, PurePosixPath(file).name, PurePosixPath(file).stem}
-    dates = [context.events.dates[row] or "" for row in rows]
-    listed = (
-        ListedEvent(
-            text=context.events.contents[row],
-            date="" if date == above else date,
-            place=chunks.places[int(context.events.chunk[row])] if chunks.places else "",
-            lang=context.foreign_language(row),
-            is_new=bool(context.comparison.is_new[row]),
-            revised=context.revised_of([row]),
-        )
-        for row, date, above in zip(rows, dates, ["", *dates], strict=False)
-    )
-    return FromDocument(title, "" if same else file, tuple(listed))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisedValue:
-    """A value that a later statement revised, or on which two documents disagree: how, both values, both statements.
-
-    A sentence that says itself what it takes back, or who takes an office, has no values and no earlier statement.
-    """
+    """A value that a later statement revised: how, both values, both statements."""
 
     kind: str
     values: str
     later: Statement
-    earlier: Statement | None = None
+    earlier: Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisedValues:
-    """The last revisions, and how many there are beside them."""
+    """The last revisions, how many there are beside them, and sentences that name an old value and a new one."""
 
     rows: tuple[RevisedValue, ...]
     left: int
+    said: tuple[Points, ...]
 
 
 def build_revised(context: ReportContext) -> RevisedValues | None:
     """Values old and new with both sources, what was said last first, then what sentences say themselves.
 
-    None where nothing in the range was revised.
+    Only revisions that the later statement, or the title of its document, says in words; None where there are none.
     """
-    t, found = context.messages, list[RevisedValue]()
-    revising_rows, left, seen = set[int](), 0, set[tuple[str, str, int]]()
-    ordered = sorted(context.pile.revised, key=lambda one: one["later_said"] or "", reverse=True)
-    for one in sorted(ordered, key=lambda one: one["kind"] == "contradicts"):
+    t, found, rows = context.messages, list[RevisedValue](), set[int]()
+    left, seen = 0, set[tuple[str, str, int]]()
+    for one in sorted(context.pile.revised, key=lambda one: one["later_said"] or "", reverse=True):
         ends = [context.row_of(one[f"{end}_event_id"]) for end in ("later", "earlier")]
         if min(ends) < 0:
             continue
-        known = (one["earlier_value"], one["later_value"], int(context.events.document[ends[0]]))
+        document = int(context.events.document[ends[0]])
+        known = (one["earlier_value"], one["later_value"], document)
         if known in seen and all(known[:2]):
             continue
         seen.add(known)
-        revising_rows.update(ends)
-        if not _is_told(one, [context.events.contents[row] for row in ends]):
+        rows.update(ends)
+        said = (context.events.contents[ends[0]], context.events.documents.titles[document])
+        if not any(clean(one["evidence"]) in each for each in said):
             left += 1
             continue
         days = (one["later_said"], one["earlier_said"])
         later, earlier = (context.statement(row, t.heading_revised, day) for row, day in zip(ends, days, strict=True))
-        joint = " / " if one["kind"] == "contradicts" else " → "
-        values = joint.join(filter(None, (one["earlier_value"], one["later_value"]))) or one["attribute"]
+        values = " → ".join(filter(None, known[:2])) or one["attribute"]
         found.append(RevisedValue(kind=t[f"status_{one['kind']}"], values=values, later=later, earlier=earlier))
-    said = [
-        RevisedValue(kind=t[f"status_{kind}"], values="", later=context.statement(row, t.heading_revised))
-        for row, kind in context.changes_said
-        if row not in revising_rows
-    ]
-    shown = (*found[:_REVISED], *said[:_SAID])
-    return RevisedValues(rows=shown, left=left + len(found) + len(said) - len(shown)) if shown else None
-
-
-def _is_told(one: Mapping[str, str], said: Sequence[str]) -> bool:
-    """Whether a revision stands on the page: rows of two tables may both hold, and so may two names."""
-    if one["kind"] == "contradicts":
-        return all(any(map(str.isdigit, one[f"{end}_value"])) for end in ("earlier", "later"))
-    return one["kind"] == "corrects" or not all(row_cells(each)[1:] or "; " in each.partition(":")[0] for each in said)
+    both = [ListedRow(row) for row in both_values(context.events) if row not in rows]
+    both.sort(key=lambda each: _day_of(context, each.row), reverse=True)
+    told = tuple(_listed(context, t.both_values, both, _SAID))
+    shown = tuple(found[:_REVISED])
+    return RevisedValues(rows=shown, left=left + len(found) - len(shown), said=told) if shown or told else None
 
 
 SECTIONS: Final[Sequence[ReportSection]] = (
     ReportSection(name="header", build=build_header, is_top=True),
     ReportSection(name="findings", build=build_findings),
     ReportSection(name="changes", build=build_changes),
-    ReportSection(name="late", build=build_late),
     ReportSection(name="revised", build=build_revised),
-    ReportSection(name="dates", build=build_dates),
     ReportSection(name="points", build=build_points),
     ReportSection(name="amounts", build=build_amounts),
     ReportSection(name="topics", build=build_topics_section),

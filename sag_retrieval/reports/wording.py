@@ -7,13 +7,9 @@ from functools import lru_cache
 from importlib import resources
 from typing import Final
 
-from sag_retrieval.core.key_schema import KeySchema
-
 LANGUAGES: Final = ("en", "zh")
 _HEADINGS: Final = ("heading_", "kind_")
 """How the names of headings begin."""
-_UNTYPED: Final = "entity"
-"""The type of names that nothing gave a type."""
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
 _LEADING: Final = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)]))")
 
@@ -50,23 +46,6 @@ class Messages:
         if name.startswith("_") or name not in self._texts:
             raise AttributeError(f"there is no message {name!r} in en.toml and zh.toml")
         return self[name]
-
-    def key_type(self, kind: str, schema: KeySchema) -> str:
-        """The reader's word for a key type: its label in the schema; else its name as words, with a capital letter.
-
-        Examples:
-            >>> from sag_retrieval.core.schema_file import read_schema
-            >>> schema = read_schema({"types": ["person", {"name": "ship", "label": {"zh": "船舶"}}]})
-            >>> [Messages(language).key_type("ship", schema) for language in ("zh", "en")]
-            ['船舶', 'Ship']
-
-        """
-        known = schema.every.named(kind)
-        if known is None and kind.casefold() == _UNTYPED:
-            return self.untyped
-        label = known.called("zh" if self._is_chinese else "en") if known else kind
-        plain = " ".join(label.replace("_", " ").split())
-        return plain[:1].upper() + plain[1:]
 
     def counted(self, name: str, count: int) -> str:
         """A message such as `{count} statements` with its number, and in English in the singular for one.

@@ -150,12 +150,6 @@ def is_done(status: str) -> bool:
 
 
 @cache
-def is_of_one(column: str) -> bool:
-    """Whether a column holds amounts of one piece each, whose sum means nothing: `Unit price`, `单价`."""
-    return any(re.search(_word(word), fold(column)) for word in header_words("of_one"))
-
-
-@cache
 def header_words(name: str) -> frozenset[str]:
     """The folded words of all languages under a name of `headers.toml`."""
     return frozenset(fold(word) for listed in language_tables("headers.toml") for word in listed.get(name, ()))

@@ -181,13 +181,17 @@ def judged(events: EventTable, rows: Rows) -> list[Judged]:
     return list(_scorer(events)([events.contents[row] for row in rows.tolist()]))
 
 
-def quotable(events: EventTable, rows: Rows) -> Flags:
-    """Whether each event can be quoted as what is so: no plan or forecast, and nothing that many documents repeat."""
+def understood(events: EventTable, rows: Rows) -> Flags:
+    """Whether a reader understands each event alone, and it is nothing that many documents repeat; plans included."""
     found = np.array([each.quotable >= 1 / 2 for each in judged(events, rows)], np.bool_)
-    for flags in (events.is_forecast, events.is_boilerplate if isinstance(events, QuotableEvents) else ()):
-        if len(flags):
-            found &= ~np.asarray(flags)[rows]
-    return found
+    flags = events.is_boilerplate if isinstance(events, QuotableEvents) else ()
+    return found & ~np.asarray(flags)[rows] if len(flags) else found
+
+
+def quotable(events: EventTable, rows: Rows) -> Flags:
+    """Whether each event can be quoted as what is so: it is understood alone, and no plan or forecast."""
+    found = understood(events, rows)
+    return found & ~np.asarray(events.is_forecast)[rows] if len(events.is_forecast) else found
 
 
 def worth(events: EventTable, rows: Rows) -> Floats:

@@ -9,6 +9,7 @@ import pytest
 
 from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.reports.context import make_context
 from sag_retrieval.reports.facts import Pile
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
@@ -84,20 +85,19 @@ def test_what_was_not_read_is_listed_with_the_reason_where_the_report_is_about_e
     assert "What was not read" not in told[1]
 
 
-def test_dates_ahead_are_told_from_the_end_of_the_period_else_the_newest_document_else_the_release(towns, tmp_path):
+def test_dates_ahead_are_told_from_the_end_of_the_period_else_the_newest_document_else_the_release(towns):
     events = towns(months=6)
     pile = Pile(dates=dict.fromkeys(["en-2024-01", "en-2024-02", "en-2024-03"], "2024-02-20"))
     few = Pile(dates={"en-2024-01": "2024-02-20"})  # of six documents
     options = replace(OPTIONS, released="2024-04-01")
     cases = (
-        (replace(options, period="2023..2024-05"), pile, "After 2024-05, the end of the period"),
-        (options, pile, "After 2024-02-20, the newest date of a document"),
-        (options, few, "After 2024-04-01, the date of the release"),
+        (replace(options, period="2023..2024-05"), pile, "2024-05"),
+        (options, pile, "2024-02-20"),
+        (options, few, "2024-04-01"),
     )
 
-    for number_of_case, (given, known, said) in enumerate(cases):
-        report = write_report(events, build_communities(events), given, tmp_path / str(number_of_case), pile=known)
-        assert said in report.markdown.read_text(encoding="utf-8")
+    for given, known, day in cases:
+        assert make_context(events, build_communities(events), given, pile=known).reference == day
 
 
 def test_of_a_long_document_the_first_screen_says_its_title_and_its_parts(towns, tmp_path):
@@ -115,27 +115,28 @@ def test_of_a_long_document_the_first_screen_says_its_title_and_its_parts(towns,
     assert "“Tales of a Town” has 3 parts with a title, from “The Bridge” to “The Year After”." in first
 
 
-def test_what_was_revised_has_its_mark_and_stands_for_no_document_and_rows_of_lists_are_only_counted(towns, tmp_path):
+def test_a_revision_is_told_where_its_words_stand_in_the_later_statement_and_its_mark_everywhere(towns, tmp_path):
     events = towns(months=4)
     told = [*events.contents]
     told[0], told[6] = (
         "The library of Old Town has 3 reading rooms since 2021.",
-        "The library of Old Town has 5 reading rooms now.",
+        "Correction: the library of Old Town has 5 reading rooms.",
     )
     told[1], told[7] = "ladder; EUR: 3.00", "ladder; EUR: 5.00"
     revised = [
-        {"kind": "replaces", "earlier_event_id": events.event_ids[old], "later_event_id": events.event_ids[new],
+        {"kind": kind, "earlier_event_id": events.event_ids[old], "later_event_id": events.event_ids[new],
          "earlier_value": before, "later_value": after, "later_said": "2024-02", "earlier_said": None,
-         "attribute": "", "evidence": ""}
-        for old, new, before, after in ((0, 6, "3", "5"), (1, 7, "3.00", "5.00"))
+         "attribute": "", "evidence": evidence}
+        for kind, old, new, before, after, evidence in (
+            ("corrects", 0, 6, "3", "5", "Correction"), ("updates", 1, 7, "3.00", "5.00", "3.00 / 5.00"))
     ]  # fmt: skip
     events = replace(events, contents=told)
 
     report = write_report(events, build_communities(events), OPTIONS, tmp_path, pile=Pile(revised=revised))
 
     page = report.markdown.read_text(encoding="utf-8")
-    first = page.partition("## Corrected or changed")[2].partition("\n## ")[0]
+    first = page.partition("## Corrected or replaced")[2].partition("\n## ")[0]
     assert first.count("- **") == 1
-    assert "**3 → 5** (replaced)" in first
+    assert "**3 → 5** (corrected)" in first
     assert "1 more; all of them are in `revisions.parquet`" in first
     assert told[0] not in page.partition("[^1]:")[0]

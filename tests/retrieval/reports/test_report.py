@@ -19,7 +19,6 @@ from sag_retrieval.reports.context import page_language
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import central_row
 from sag_retrieval.reports.report import write_report
-from sag_retrieval.reports.scope import period_of
 from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.tables import REPORT_SCHEMAS
 from sag_retrieval.topics.naming import name_communities
@@ -80,10 +79,8 @@ def test_no_link_is_dead_no_id_is_double_and_nothing_is_outside(towns, tmp_path,
 
     assert len(page.ids) == len(set(page.ids))
     inside = {link[1:] for link in page.links if link.startswith("#")}
-    beside = {link for link in page.links if not link.startswith("#")}
     assert inside <= set(page.ids)
-    assert beside
-    assert beside == {f"themes/{path.name}" for path in (tmp_path / "themes").iterdir()}
+    assert all(link.startswith("#") for link in page.links)
     assert page.styled == []
 
 
@@ -101,31 +98,6 @@ def test_every_citation_leads_to_the_sentence_that_holds_the_event(towns, tmp_pa
         assert texts[row["chunk_id"]][row["span_start"] : row["span_end"]] == contents[row["event_id"]]
     assert cited
     assert {page.marks[mark] for mark in cited if mark in page.marks} <= set(contents.values())
-
-
-def test_the_page_of_a_theme_lists_all_of_its_events(towns, tmp_path):
-    events = towns(languages=("en", "zh"), months=6)
-
-    report, _ = written(events, tmp_path)
-
-    pages = sorted((tmp_path / "themes").iterdir())
-    texts = [path.read_text(encoding="utf-8") for path in pages]
-    ranks = pq.read_table(report.tables["report_communities"]).to_pylist()
-    assert [path.name.partition("-")[0].removesuffix(".html") for path in pages] == sorted(
-        (str(row["rank"]) for row in ranks if row["rank"]), key=str
-    )
-    assert sum(text.count('<li class="event') for text in texts) == sum(
-        row["event_count"] for row in ranks if row["rank"] and row["level"] == 0
-    )
-
-
-def test_pages_of_themes_that_are_gone_are_removed(towns, tmp_path):
-    written(towns(languages=("en", "zh"), months=6), tmp_path)
-    (tmp_path / "themes" / "99-old.html").write_text("old", encoding="utf-8")
-
-    written(towns(languages=("en",), months=6), tmp_path)
-
-    assert not (tmp_path / "themes" / "99-old.html").exists()
 
 
 @pytest.mark.slow
@@ -308,8 +280,8 @@ def test_above_the_limits_the_page_says_what_is_not_listed(towns, tmp_path):
 
 def test_a_passage_in_another_language_says_so(towns, tmp_path):
     events = towns(languages=("en", "zh"), months=6)
-    named = build_communities(events)
-    titled = tuple(replace(each, title=each.community_id) for each in named)  # without the summaries of rules
+    named = name_communities(events, build_communities(events)).communities
+    titled = tuple(replace(each, summary=()) for each in named)
 
     communities = replace(named, communities=titled)
     _, page = written(events, tmp_path, options=replace(OPTIONS, language="en"), communities=communities)
@@ -359,31 +331,6 @@ def test_the_central_statement_is_the_one_most_like_all_that_can_be_quoted(towns
 
     assert central_row(events, members) == 1  # row 0 is as near, but says nothing alone
     assert central_row(events, members[:1]) == -1
-
-
-@pytest.mark.parametrize(
-    ("dates", "expected"),
-    [
-        (["2019-03-01", "2023"], "2019–2023"),
-        (["2019-03", "2019-11-05"], "March – November 2019"),
-        (["2019", "2019-11"], "2019"),
-        (["2020-02-02"], "February 2020"),
-        ([None], ""),
-    ],
-)
-def test_a_period_is_as_exact_as_its_dates(towns, dates, expected):
-    events = replace(towns(), dates=(dates * 30)[:30])
-
-    assert period_of(events, np.arange(len(dates), dtype=np.int32), "en") == expected
-
-
-@pytest.mark.parametrize(
-    ("dates", "expected"), [(["2019-03", "2019-11-05"], "2019年3月至11月"), (["2020-02"], "2020年2月")]
-)
-def test_the_months_of_a_period_are_told_in_chinese(towns, dates, expected):
-    events = replace(towns(), dates=(dates * 30)[:30])
-
-    assert period_of(events, np.arange(len(dates), dtype=np.int32), "zh") == expected
 
 
 def test_a_passage_is_cut_around_its_cited_sentences():

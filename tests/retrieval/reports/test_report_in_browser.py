@@ -148,33 +148,6 @@ def test_a_link_into_closed_details_opens_them(opened):
     assert page.locator(f"details:has(#{inside})").evaluate("each => each.open")
 
 
-def test_the_page_of_a_theme_opens_and_leads_back(opened):
-    page = opened()
-
-    page.locator("article a[href^='themes/']").first.click()
-    assert page.locator("li.event").count() > 2
-    page.locator(".kind a").click()
-
-    assert page.url.endswith("report.html#c1")
-    assert page.said == []
-
-
-def test_the_page_of_a_theme_names_each_document_once_and_leads_to_the_next_theme(opened):
-    page = opened()
-    page.locator("article a[href^='themes/']").first.click()
-
-    sources = page.locator(".from").all_inner_texts()
-    dates = page.locator(".event time").all_inner_texts()
-    page.locator(".others a[rel='next']").click()
-
-    assert len(sources) > 1
-    assert all(one != other for one, other in pairwise(sources))
-    assert len(dates) == len(set(dates))
-    assert "/themes/2-" in page.url
-    page.locator(".others a[rel='prev']").click()
-    assert "/themes/1-" in page.url
-
-
 def test_light_and_dark_follow_the_system_and_the_button(opened):
     page = opened(scheme="dark")
     colour = "getComputedStyle(document.body).backgroundColor"

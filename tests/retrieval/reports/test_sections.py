@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from sag_retrieval.clusters.clustering import build_communities
-from sag_retrieval.core.schema_file import read_schema
 from sag_retrieval.reports.citations import Cite, Reference, Statement, number_statements
 from sag_retrieval.reports.context import make_context
 from sag_retrieval.reports.options import ReportOptions
@@ -150,23 +149,6 @@ def test_every_message_is_used():
 def test_a_message_that_nobody_wrote_is_an_error_and_not_an_empty_text():
     with pytest.raises(AttributeError, match="there is no message 'headnig'"):
         _ = Messages("en").headnig
-
-
-@pytest.mark.parametrize(("language", "labels"), [("en", ("Ship", "Subjects of a case")), ("zh", ("船舶", "案由"))])
-def test_types_of_keys_are_called_as_in_the_schema_of_the_release(towns, language, labels):
-    types = [
-        {"name": "vessel", "label": {"en": "ship", "zh": "船舶"}},
-        {"name": "case_subject", "label": {"en": "subjects of a case", "zh": "案由"}, "aliases": ["topic"]},
-    ]
-    events = towns(languages=(language,))
-    kinds = ["vessel" if kind == "place" else kind for kind in events.keys.types]
-    own = replace(events, keys=replace(events.keys, types=kinds, schema=read_schema({"types": types})))
-    context = context_of(own, language=language)
-
-    markdown = render_markdown(compose(context), context)
-
-    assert [Messages(language).key_type(name, own.keys.schema) for name in ("vessel", "case_subject")] == list(labels)
-    assert "vessel" not in markdown.casefold()
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ class Pile(NamedTuple):
     headline: str
 
 
-FERRY = Pile("ferry", "2025-11-20", 16, "The Kittiwake is to be delivered in January 2027, but Northern Grid says that")
+FERRY = Pile("ferry", "2025-11-20", 17, "The Kittiwake is to be delivered in January 2027, but Northern Grid says that")
 CLINIC = Pile("clinic", "2025-08-01", 17, "夜间门诊7月2日开张，但两名医师轮流值班，已经有人提出身体吃不消。")
 
 

@@ -1,9 +1,11 @@
 """Embed each new text once, and store the corpus statistics of the hashing embedder."""
 
+import logging
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -21,16 +23,17 @@ from sag_pipeline.store.lance_tables import SEALED
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, check_vectors, vector_ids
 from sag_retrieval.core import durable
-from sag_retrieval.core.errors import ModelError, StoreError
+from sag_retrieval.core.errors import ModelError, SettingsError, StoreError
 from sag_retrieval.core.records import batched
-from sag_retrieval.core.settings import HASHING, Settings
-from sag_retrieval.models.embedder_names import AUTO, embedder_name
+from sag_retrieval.core.settings import AUTO, HASHING, MULTILINGUAL, Settings
+from sag_retrieval.models.embedder_names import embedder_name
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit_of
 from sag_retrieval.models.open import open_dense
 from sag_retrieval.models.protocols import Vectors, expect_fingerprint, joined
 from sag_retrieval.release.folders import DRAFT
 from sag_retrieval.release.releases import Releases
 
+_log = logging.getLogger(__name__)
 _ROWS_AN_APPEND, _SECONDS_AN_APPEND = 16_384, 60
 """Vectors are appended, and their documents committed, after this number of rows or seconds: each append is a file."""
 _NONE = np.empty(0, "S16")
@@ -162,6 +165,8 @@ def _is_in(ids: VectorIds, among: Collection[bytes]) -> npt.NDArray[np.bool_]:
 
 _DOCUMENTS_A_BATCH = 128
 _TEXTS_A_COUNT: Final = 1024
+_TEXTS_A_DOCUMENT: Final = 100
+"""Of one of usual size: from a number of documents on workers are worth their start."""
 _REFIT_FACTOR = 2
 FOLDER = "embedder"
 """Folder of the corpus statistics below SAG_HOME."""
@@ -173,13 +178,26 @@ def embedder_of_home(settings: Settings) -> str:
     """The name of the embedder of a home: with the prefixes of its family, unless its texts were embedded without.
 
     Releases of before there were prefixes have the plain name; what it takes to embed such a home again is a prefix in
-    the settings.
+    the settings. `auto` is the embedder of the newest release, whatever a network gives by now.
     """
+    used = [manifest.embedding_model for manifest in Releases(settings.home).manifests()]
+    if settings.embedding_model == AUTO:
+        return used[-1] if used else _embedder_of_new_home()
     name, plain = embedder_name(settings), settings.embedding_model
     if name == plain or {settings.embedding_query_prefix, settings.embedding_passage_prefix} != {AUTO}:
         return name
-    used = {manifest.embedding_model for manifest in Releases(settings.home).manifests()}
     return plain if plain in used and name not in used else name
+
+
+@cache
+def _embedder_of_new_home() -> str:
+    try:
+        open_dense(MULTILINGUAL)
+    except SettingsError as error:
+        reason = str(error).partition("\n")[0]
+        _log.warning("SAG_EMBEDDING_MODEL=auto: a new home is embedded by `hashing` and keeps it, since %s", reason)
+        return HASHING
+    return MULTILINGUAL
 
 
 def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedding:
@@ -191,7 +209,16 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
     if model == HASHING:
         fitted = _fitted(store, engine)
         embedder = HashingEmbedder(fitted)
-        return Embedding(model, embedder, _vectors(store, embedder.fingerprint, embedder.dimension), fitted.save)
+        vectors = VectorStore(store.home, embedder.fingerprint, embedder.dimension)
+        if vectors.is_old():
+            vectors.adopt({})
+
+        def computed(texts: pa.ChunkedArray) -> Iterator[Vectors]:
+            starts = range(0, len(texts), _TEXTS_A_COUNT)
+            batches = (TextBatch(texts.slice(at, _TEXTS_A_COUNT).combine_chunks()) for at in starts)
+            return engine(len(texts) // _TEXTS_A_DOCUMENT).map("embed", batches, EmbedderOf(model, embedder))
+
+        return Embedding(model, embedder, vectors, fitted.save, computed=computed)
     opened = open_dense(model)
     for manifest in reversed(Releases(store.home).manifests()):
         if manifest.embedding_model == model:  # a server is not asked again for its dimension
@@ -236,10 +263,16 @@ def embed_pending(
     *,
     engine: EngineFor = here,
 ) -> RunStats:
-    """Embed the texts of changed documents; texts that have a vector already are not embedded again."""
+    """Embed the texts of changed documents; texts that have a vector already are not embedded again.
+
+    Vectors that are not kept are computed with the release: then the documents are only noted.
+    """
     tally, started = RunStats(), time.perf_counter()
     pending, tally.counts["removed"] = store.take_pending(step)
-    if pending:
+    if pending and embedding.computed:
+        store.commit(step, [DocumentOutcome(each) for each in pending])
+        tally.counts.update("new" if each.is_new else "changed" for each in pending)
+    elif pending:
         _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally, progress)
         embedding.vectors.compact()
     tally.counts["skipped"] = store.ledger.document_count(step.name) - len(pending)

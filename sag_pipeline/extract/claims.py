@@ -82,8 +82,6 @@ class Claim:
     """Ids of the names that the title of its document has: what a statement that names nothing is about."""
     is_unsure: bool = False
     """Whether it stands in a draft, or where a message repeats an earlier one."""
-    is_in_force: bool = False
-    """Whether its document says from which day it holds, as a policy does."""
 
     @cached_property
     def values(self) -> tuple[Stated, ...]:
@@ -243,18 +241,6 @@ class Claim:
     def family(self) -> str:
         """The title without versions and dates: that of other versions of the same document."""
         return " ".join(fold(_SPELLED.sub(" ", revising("version").sub(" ", self.title))).split())
-
-    @cached_property
-    def called(self) -> frozenset[str]:
-        """The words of its title."""
-        return subject_terms(self.title)
-
-    @cached_property
-    def versions(self) -> frozenset[str]:
-        """The words of its title that name every version of it; none of a draft, or where nothing says it is one."""
-        is_one = self.is_in_force or revising("version").search(f"{self.title} {self.document_id}")
-        is_draft = self.is_unsure or revising("draft").search(f"{self.title} {self.document_id}")
-        return subject_terms(self.family) if is_one and not is_draft else frozenset()
 
     @cached_property
     def period(self) -> str:

@@ -29,7 +29,7 @@ from sag_retrieval.language.dates import DATE
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day, revising, subject_terms
 from sag_retrieval.language.words import STOP_WORDS, fold, is_cjk
 
-REVISIONS_VERSION: Final = "6"
+REVISIONS_VERSION: Final = "7"
 """To be raised with whatever changes which revisions are found."""
 
 _CONTAINED: Final = 0.5
@@ -39,8 +39,6 @@ _ALIKE, _ALIKE_NAMED, _ALIKE_CORRECTED, _ALIKE_UNORDERED = 0.45, 0.35, 0.25, 0.6
 order is unknown."""
 _ALIKE_RELATED: Final = 0.15
 """The same where both begin with or name one thing and count the same, or share another word."""
-_SURE_VERSION, _SURE_WORDS = 0.35, 0.55
-"""Mean of both shares of sentences of two versions of a document, with another value and with other words alone."""
 _SAME, _NEARLY_SAME = 0.8, 0.6
 """The same where nothing but a denial differs, and with the words of that."""
 _LEAST_TERMS: Final = 2
@@ -53,7 +51,7 @@ _LONGEST_TOPIC: Final = 24
 """Characters of it that are compared at most."""
 _VALUE: Final = "\x01"
 _ENDS_FIELD: Final = frozenset({";", "；", ",", "，", "·", "|", ""})
-_WORD_OR_SIGN, _WORD_OR_CHARACTER = (patterns("all")[name] for name in ("word_or_sign", "word_or_character"))
+_WORD_OR_SIGN = patterns("all")["word_or_sign"]
 
 
 class _Likeness(NamedTuple):
@@ -106,15 +104,8 @@ def compared(pairs: Iterable[tuple[Claim, Claim]]) -> Iterator[Revision]:
 
 def _compare(one: Claim, other: Claim) -> Revision | None:
     """The revision that two statements make without saying so, or None."""
-    if one.document_id == other.document_id and one.said == other.said:
+    if (one.document_id == other.document_id and one.said == other.said) or not _may_differ(one, other):
         return None
-    ordered = _ordered(one, other) if one.said and other.said else None
-    if ordered and _are_versions(*ordered):
-        return _replaced(*ordered)
-    return _stated_alike(one, other) if _may_differ(one, other) else None
-
-
-def _stated_alike(one: Claim, other: Claim) -> Revision | None:
     likeness = _likeness(one.terms, other.terms)
     if likeness.alike < _ALIKE_RELATED or one.numbers != other.numbers or (one.is_weak and other.is_weak):
         return None
@@ -135,53 +126,6 @@ def _stated_alike(one: Claim, other: Claim) -> Revision | None:
     made = _made(earlier, later, values, likeness, is_ordered=is_sure)
     is_unconfirmed = not is_sure and earlier.is_weak
     return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
-
-
-def _are_versions(earlier: Claim, later: Claim) -> bool:
-    """Whether both documents are of one title, and the later one says from when it holds or which version it is."""
-    if earlier.document_id == later.document_id or len(earlier.called & later.called) < _LEAST_TERMS:
-        return False
-    shared = later.versions & subject_terms(earlier.family)
-    least = _LEAST_TERMS * 2 if any(map(is_cjk, shared)) else _LEAST_TERMS
-    return (
-        len(shared) >= least and 2 * len(shared) > len(later.versions) and not revising("draft").search(earlier.title)
-    )
-
-
-def _replaced(earlier: Claim, later: Claim) -> Revision | None:
-    """What a later version says in place of a sentence, in which some words or a value are others; None for none."""
-    shared = earlier.terms & later.terms
-    contained = len(shared) / (min(len(earlier.terms), len(later.terms)) or 1)
-    sure = round((contained + _likeness(earlier.terms, later.terms).alike) / 2, 3)
-    if len(shared) < _LEAST_TERMS or contained < _CONTAINED or sure < _SURE_VERSION:
-        return None
-    values = _one_of_a_kind(earlier, later)
-    if values is None and sure >= _SURE_WORDS:
-        values = _other_words(earlier, later)
-    return values and revision_of((earlier, later), values, "replaces", later.title, shared, sure)
-
-
-def _one_of_a_kind(earlier: Claim, later: Claim) -> tuple[Stated, Stated] | None:
-    """The first two values of one kind that only one of two sentences each states."""
-    before, after = (_only(*_told(*pair)) for pair in ((earlier, later), (later, earlier)))
-    of_kind = [(one, [other for other in after if other.kind == one.kind]) for one in before]
-    return next(((one, others[0]) for one, others in of_kind if len(others) == 1), None)
-
-
-def _other_words(earlier: Claim, later: Claim) -> tuple[Stated, Stated] | None:
-    """The words of two sentences that stand in each other's place; None where one only says more or otherwise."""
-    words = [_WORD_OR_CHARACTER.findall(each.content) for each in (earlier, later)]
-    blocks = SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes()
-    blocks = [each for each in blocks if each[0] == "replace"] or [each for each in blocks if each[0] != "equal"]
-    found = list[Stated]()
-    places = [each[1:3] for each in blocks], [each[3:] for each in blocks]
-    for own, other, place in zip(words, (later, earlier), places, strict=True):
-        runs = [own[start:end] for start, end in place]
-        run = max(runs, key=lambda each: sum(map(len, each)), default=[])
-        text = ("" if is_cjk("".join(own)) else " ").join(run).strip(" ,.:;，。：；、")
-        is_new = is_cjk(text) or subject_terms(text) - other.words
-        found += [Stated("words", fold(text), text)] if text and is_new else []
-    return (found[0], found[1]) if len(found) > 1 else None
 
 
 def _may_differ(one: Claim, other: Claim) -> bool:
@@ -436,7 +380,7 @@ def settled(compared: Iterable[Revision]) -> list[Revision]:
 
     Where a statement differs from several others in the same words, these fill the same field for other things.
     """
-    found, kept = _best_of_versions(compared), []
+    found, kept = sorted(compared, key=lambda one: (one.earlier_event_id, one.later_event_id)), []
     taken_back = {(one.later_event_id, fold(one.earlier_value)) for one in found if one.kind == "corrects"}
     disagree = Counter(
         event
@@ -451,21 +395,6 @@ def settled(compared: Iterable[Revision]) -> list[Revision]:
         says_again = (one.earlier_event_id, fold(one.later_value)) in taken_back and one.kind != "corrects"
         kept.append(replace(one, kind="contradicts", evidence=SAID_AGAIN) if says_again else one)
     return _of_events(kept)
-
-
-def _best_of_versions(found: Iterable[Revision]) -> list[Revision]:
-    """Revisions sorted by ids; a sentence of a version has one place in another version: where it is most alike."""
-    rows = sorted(found, key=lambda one: (one.earlier_event_id, one.later_event_id))
-    best = dict[tuple[str, str], float]()
-    for one in rows:
-        for end in _ends_of_version(one):
-            best[end] = max(best.get(end, 0.0), one.confidence)
-    return [one for one in rows if all(one.confidence >= best[end] for end in _ends_of_version(one))]
-
-
-def _ends_of_version(one: Revision) -> list[tuple[str, str]]:
-    pairs = (one.earlier_event_id, one.later_document_id), (one.later_event_id, one.earlier_document_id)
-    return [*pairs] if one.kind == "replaces" else []
 
 
 def _of_events(found: Iterable[Revision]) -> list[Revision]:

@@ -35,6 +35,7 @@ from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError, ReleaseError, SourceError, StoreError
 from sag_retrieval.core.home_urls import shown_home
+from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.answer_cache import ANSWERS
 from sag_retrieval.release.folders import ReadOnlyFolder, unfinished, write_lock, wrong_made
 from sag_retrieval.release.manifest import MANIFEST
@@ -277,14 +278,15 @@ def _vectors(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
 def missing_vectors(store: Store, *, deep: bool) -> Iterator[tuple[str, int]]:
     """Fingerprints of embedders, each with the number of texts that the ledger lists as embedded but have no vector.
 
-    Without `deep` an embedder is checked only if it has no vector at all.
+    Those of `hashing` are computed for each release. Without `deep` an embedder is checked only if it has no vector.
     """
     folders = {path.name for path in (store.home / "vectors").glob("*") if path.is_dir()}
-    folders |= {manifest.embedder_fingerprint for manifest in Releases(store.home).manifests()}
-    for fingerprint in sorted(folders):
+    released = {manifest.embedder_fingerprint for manifest in Releases(store.home).manifests()}
+    for fingerprint in sorted(folders | released):
         done = _embedded(store, fingerprint)
         vectors = VectorStore(store.home, fingerprint, 0)
-        if not done or (not deep and vectors.count()):
+        is_kept = not fingerprint.startswith(f"{HASHING}-")
+        if not done or not (is_kept or fingerprint in released) or (not (deep and is_kept) and vectors.count()):
             continue
         old = set(vectors.old_ids().tolist())
         lost = sum(len(ids - old - set(vectors.known(kind).tolist())) for kind, ids in _wanted(store, done).items())

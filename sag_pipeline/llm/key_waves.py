@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from sag_pipeline.embed.embed import embedder_of_home
 from sag_pipeline.extract.events import given_events
 from sag_pipeline.extract.keys import main_keys
 from sag_pipeline.extract.model_keys import (
@@ -34,7 +35,6 @@ from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey
 from sag_retrieval.core.settings import HASHING, Settings
 from sag_retrieval.models.cached_chat import CachedChat
-from sag_retrieval.models.embedder_names import embedder_name
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.open import open_dense
 from sag_retrieval.models.protocols import ChatModel, Embedder, Reply, Vectors, joined
@@ -388,7 +388,7 @@ def known_keys_work(
     chat: CachedChat, settings: Settings, store: Store, index: Index | None, run: RunOptions
 ) -> KeyWork:
     """Work of the table `keys` with the known keys of the release and the store; `index` None: no release yet."""
-    name = embedder_name(settings)
+    name = embedder_of_home(settings)
     embedder = index.embedder if index else HashingEmbedder() if name == HASHING else open_dense(name)
     types = (
         with_stored_types(run.key.schema, index.rows["keys"]) if index and run.known.stored_types else run.key.schema

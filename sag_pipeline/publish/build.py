@@ -1,11 +1,12 @@
 """Write the files of a release: whole, or the layers that it shares with the one before and one of its own."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +30,7 @@ from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.spans import Validity, span_of, span_words
-from sag_retrieval.models.protocols import Embedder
+from sag_retrieval.models.protocols import Embedder, Vectors
 from sag_retrieval.release.arrays import GraphParts, counted_keys, places_of, save_graph, write_arrays, write_names
 from sag_retrieval.release.folders import link
 from sag_retrieval.release.knowledge_graph import FOLDER, write_graph
@@ -56,11 +57,13 @@ from sag_retrieval.release.schema import LANCE, OF_ALL, ORDER, ROW_FILES, SCHEMA
 from sag_retrieval.release.tables import RowFiles
 from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, pack, write_binary_index
 from sag_retrieval.release.vectors import (
+    DIMENSION,
     PLACED,
     SPARSE,
     open_dense,
     open_placed,
     open_sparse,
+    projected,
     save_sparse,
     write_placed,
     write_runs,
@@ -335,6 +338,8 @@ class Embedding:
     save: Callable[[Path], None]
     is_indexed: bool = False
     """Whether Lance trains its index of the vectors of large tables."""
+    computed: Callable[[pa.ChunkedArray], Iterator[Vectors]] | None = None
+    """Vectors of texts in blocks, of an embedder that computes them again for less than it takes to keep them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,17 +495,35 @@ def _write_vectors(
     is_erased: bool = False,
 ) -> None:
     """Write the rows of one layer to Lance in one step, and what the release needs to read their vectors."""
+    folder = draft / layer_path(number) / "arrays" / "vectors"
     with embedding.vectors.tables.together():
         for given in released:
-            row_ids = show(embedding.vectors, given, release, is_erased=is_erased)
-            _write_vectors_of(draft, number, given, embedding, row_ids)
+            shown = given if embedding.computed is None else _computed(folder, given, embedding)
+            row_ids = show(embedding.vectors, shown, release, is_erased=is_erased)
+            _write_vectors_of(draft, number, shown, embedding, row_ids)
+
+
+def _computed(folder: Path, given: ReleasedRows, embedding: Embedding) -> ReleasedRows:
+    """Write vectors that the store does not keep; the rows with their projections, which lie in a file meanwhile."""
+    count, dimension = len(given.rows), embedding.embedder.dimension
+    with TemporaryFile() as file:
+        projections = np.memmap(file, np.float16, shape=(max(1, count), DIMENSION))
+
+    def blocks() -> Iterator[tuple[Rows64, Vectors]]:
+        at = 0
+        for vectors in embedding.computed(embedded_texts(given.kind, given.rows)) if embedding.computed else ():
+            rows = np.arange(at, at := at + vectors.shape[0])
+            projections[rows] = projected(vectors)
+            yield rows, vectors
+
+    write_vectors(folder, given.kind, blocks(), (count, dimension))
+    return replace(given, projections=projections)
 
 
 def _write_vectors_of(draft: Path, number: int, given: ReleasedRows, embedding: Embedding, row_ids: Rows64) -> None:
     """Link the files of Lance, and write where the vectors of the rows lie.
 
-    Dense vectors stay in the files of Lance; sparse ones, and those that Lance stores in a form that cannot be mapped,
-    are written as arrays.
+    They stay in the files of Lance; those that Lance stores in a form that cannot be mapped are written as arrays.
     """
     name, store, first = given.kind, embedding.vectors, draft / "arrays" / "vectors"
     folder, shape = draft / layer_path(number) / "arrays" / "vectors", (len(given.rows), embedding.embedder.dimension)
@@ -518,7 +541,7 @@ def _write_vectors_of(draft: Path, number: int, given: ReleasedRows, embedding: 
             save_array(folder / f"{name}.signs", pack(placed[:]))
         elif not number and len(given.rows) > INDEXED_ROWS:
             write_binary_index(folder, name, placed)
-    else:
+    elif given.projections is None:
         rows_a_block = max(1, _BLOCK_BYTES // (4 * shape[1]))
         write_vectors(folder, name, store.blocks(given.texts, rows_a_block), shape)
 

@@ -137,7 +137,7 @@ def publish(
     state = _state(store, embedding, schema := schema or default_schema())
     sweep_releases(store.home)
     done = store.ledger.whole("release")
-    if done and done.input_hash == state and _is_sound(releases, done.output_hash, embedding):
+    if done and done.input_hash == state and _is_shown(embedding) and _is_sound(releases, done.output_hash, embedding):
         if releases.current() != done.output_hash:
             releases.make_current(done.output_hash)
         checks: Sequence[Check] = ask_gate(gate, releases, done.output_hash, is_new=False)
@@ -164,6 +164,11 @@ def publish(
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     releases.make_current(manifest.release_id)
     return Publication(manifest, is_new or current != manifest.release_id, checks)
+
+
+def _is_shown(embedding: Embedding) -> bool:
+    """Whether the store has rows of a release: those of computed vectors are nowhere else, if it lost them."""
+    return embedding.computed is None or embedding.vectors.count() > 0
 
 
 def _base_of(source: ReleaseInput, layering: Layering) -> Base | None:

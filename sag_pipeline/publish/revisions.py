@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from sag_pipeline.extract.claims import Claim, Revision, sentences_of, unsure_from
 from sag_pipeline.extract.compared import STATEMENTS, changed
-from sag_pipeline.extract.document_dates import EFFECTIVE
 from sag_pipeline.extract.revision_decisions import decided, decisions_digest, read_revision_decisions
 from sag_pipeline.extract.revisions import REVISIONS_VERSION, compared, settled, statement_rows
 from sag_pipeline.publish.links import whole_table
@@ -24,16 +23,7 @@ REVISIONS: Final = "revisions"
 _MADE_FROM: Final = ("documents", "events", "keys")
 _VALUE_TYPES: Final = ("date", "day", "quantity", "money", "percentage", "number", "title", "topic")
 """Types of keys that name no subject."""
-_OF_EVENT: Final = (
-    "event_id",
-    "document_id",
-    "chunk_id",
-    "content",
-    "title",
-    "context_date",
-    "start",
-    "context_source",
-)
+_OF_EVENT: Final = ("event_id", "document_id", "chunk_id", "content", "title", "context_date", "start")
 _OF_KEY: Final = ("event_id", "key_id", "key_type", "value_string")
 _OF_DOCUMENT: Final = ("document_id", "language", "text")
 _NOT_KNOWN: Final = 2**31
@@ -208,7 +198,7 @@ def _claims(store: Store, names: pa.Table, wanted: Collection[str] | None) -> li
     for event, document, *_ in events:
         of_document[document] |= named.get(event, {})
     found, about = [], dict[tuple[str, str], frozenset[str]]()
-    for event, document, chunk, content, title, said, start, source in events:
+    for event, document, chunk, content, title, said, start in events:
         language, unsure = documents.get(document, ("en", _NOT_KNOWN))
         if (document, title) not in about:
             folded = fold(title)
@@ -221,7 +211,6 @@ def _claims(store: Store, names: pa.Table, wanted: Collection[str] | None) -> li
                 persons=persons.get(event, frozenset()),
                 about=about[document, title],
                 is_unsure=start is not None and start >= unsure,
-                is_in_force=source == EFFECTIVE,
             )
         )
     return found

@@ -7,12 +7,12 @@ one step; the vectors of texts that no row has any more stay, by the hash of the
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.sparse import csr_array
 
 from sag_pipeline.store.lance_tables import ID
 from sag_pipeline.store.vectors import (
@@ -25,18 +25,20 @@ from sag_pipeline.store.vectors import (
     fixed,
     raw,
     to_rows,
+    vector_ids,
 )
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.vectors import VECTOR, projected
+from sag_retrieval.release.vectors import VECTOR
 
 _ROWS_A_BLOCK: Final = 16_384
 _LEAST_STAYING: Final = 0.75
 """A table of which a smaller share stays is written again: layers of releases are merged at the same share."""
 _STORED: Final = pa.schema([("", pa.binary(16)), ("id", pa.string()), ("row", pa.int64())])
 _NOTHING: Final = pa.Table.from_batches([], _STORED)  # arrays of no rows would import pandas
-_Block = tuple[Rows, Vectors]
+_NO_TEXT: Final = vector_ids([""])[0]
+_Block = tuple[Rows, npt.NDArray[np.floating[Any]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +50,8 @@ class ReleasedRows:
     texts: VectorIds
     wanted: pa.Array | None = None
     """Ids of all rows of the release that have a vector, where the given rows are those of one layer."""
+    projections: npt.NDArray[np.float16] | None = None
+    """Of each row with a text, zeros of others; where there are some, the store has no vectors."""
 
     @property
     def id(self) -> str:
@@ -58,6 +62,20 @@ class ReleasedRows:
     def ids(self) -> pa.ChunkedArray:
         """The first column."""
         return self.rows.column(0)
+
+    @property
+    def name(self) -> str:
+        """Name of the table in Lance."""
+        return f"{PUBLISHED if self.projections is None else PROJECTED}{self.kind}"
+
+    def blocks(self, store: VectorStore, at: Rows64) -> Iterator[_Block]:
+        """What Lance has as vectors of some rows, with their numbers among these; rows without one are left out."""
+        if self.projections is None:
+            yield from store.blocks(self.texts[at], _ROWS_A_BLOCK)
+            return
+        numbers = np.flatnonzero(self.texts[at] != _NO_TEXT)
+        for block in (numbers[start : start + _ROWS_A_BLOCK] for start in range(0, len(numbers), _ROWS_A_BLOCK)):
+            yield block.astype(np.int32), self.projections[at[block]]
 
     def equal(self, at: Rows64, held: pa.Table) -> Flags:
         """Whether given rows are as they are held."""
@@ -82,6 +100,8 @@ def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bo
         StoreError: If rows of other layers are not in the table.
     """
     with store.tables.together():
+        if given.projections is not None and given.kind in store.tables.sealed():
+            store.tables.drop(given.kind)  # versions before 0.3 kept sparse vectors too
         return _shown(store, given, release, is_erased=is_erased)
 
 
@@ -101,12 +121,12 @@ def _shown(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: 
         given.wanted
     ):
         raise StoreError(f"{store.fingerprint}: rows of the layers of {given.kind} are not in the store")
-    blocks = store.blocks(given.texts[new], _ROWS_A_BLOCK)
+    blocks = given.blocks(store, new)
     first = next(blocks, None)
     if name is None:
         if first is None:
             return np.full(len(given.rows), -1, np.int64)
-        name = f"{PROJECTED if isinstance(first[1], csr_array) else PUBLISHED}{given.kind}"
+        name = given.name
     kept = _kept(store, name, gone, [raw(known[ID].combine_chunks()), given.texts[new]])
     written = [np.zeros(0, np.int64)]
     batches = None if first is None else _batches(given, new, chain([first], blocks), written)
@@ -144,11 +164,10 @@ def _stays(store: VectorStore, given: ReleasedRows, name: str | None, before: pa
 def _batches(
     given: ReleasedRows, new: Rows64, blocks: Iterator[_Block], written: list[Rows64]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows with their vectors, those of sparse ones projected; rows without a vector are left out of `written` too."""
+    """Rows with their vectors; rows without a vector are left out of `written` too."""
     for numbers, vectors in blocks:
-        at = new[numbers]
+        at, matrix = new[numbers], np.asarray(vectors)
         written.append(at)
-        matrix = projected(vectors) if isinstance(vectors, csr_array) else np.asarray(vectors, "<f4")
         rows = given.rows.take(pa.array(at)).append_column(ID, fixed(given.texts[at]))
         column = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(matrix).ravel()), matrix.shape[1])
         yield from rows.append_column(VECTOR, column).combine_chunks().to_batches()

@@ -4,19 +4,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.sparse import csr_array, issparse
 
 from sag_pipeline.store.lance_tables import ID, SEALED, LanceTables
 from sag_pipeline.store.parts import read_footer, read_rows
 from sag_retrieval.core.errors import ModelError, StoreError
-from sag_retrieval.core.types import Flags, Rows64
-from sag_retrieval.models.protocols import Vectors, joined
+from sag_retrieval.core.types import Flags, Floats32, Rows64
+from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.folders import delete, link, sweep
 from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import METRIC, VECTOR, PlacedRows, matrix_of, runs_of
@@ -30,7 +29,7 @@ VectorIds = npt.NDArray[np.bytes_]
 PUBLISHED: Final = "published_"
 """Before the name of a kind: the table of its rows in the newest release, each with its vector."""
 PROJECTED: Final = "projected_"
-"""The same with projections of vectors that are sparse, which stay where they are by the hash of their text."""
+"""The same with projections of sparse vectors, which are computed for each layer of a release and not kept."""
 _TEXTS: Final = {"chunks": "text", "events": "content", "keys": "value_string"}
 _LATE: Final = 4
 """Rows from the end that are looked at before the whole table, for each wanted one."""
@@ -64,8 +63,7 @@ def stored_vectors(home: Path) -> int:
     count = 0
     for path in (home / "vectors").rglob(SEALED):
         with suppress(StoreError):
-            tables = LanceTables(path.parent).sealed()
-            count += sum(table.rows for name, table in tables.items() if not name.startswith(PROJECTED))
+            count += sum(table.rows for table in LanceTables(path.parent).sealed().values())
     return count
 
 
@@ -82,7 +80,7 @@ class VectorStore:
         self._folder = self._all / fingerprint
         self._dimension = dimension
         self.tables = LanceTables(self._folder)
-        """Of `KINDS`: vectors of texts that no row of the newest release has; sparse ones all."""
+        """Of `KINDS`: vectors of texts that no row of the newest release has."""
 
     def shown(self, kind: str) -> str | None:
         """Name of the table of a kind's rows in the newest release; None if there is none."""
@@ -98,7 +96,7 @@ class VectorStore:
     def count(self) -> int:
         """Number of stored vectors, used or not; Lance is not loaded for it."""
         old = sum(int(read_footer(path).num_rows) for path in self._old())
-        return old + sum(self.tables.sealed()[name].rows for name in self._sources())
+        return old + sum(table.rows for table in self.tables.sealed().values())
 
     def _sources(self) -> list[str]:
         """Tables that have vectors by the hash of their text; first those of texts that no release has yet."""
@@ -114,7 +112,7 @@ class VectorStore:
         check_vectors(ids, vectors, self._dimension)
         self.tables.show(kind, iter([to_rows(ids, vectors)]))
 
-    def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
+    def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Floats32]]:
         """Vectors of the texts in order, with their numbers; texts without a vector are left out."""
         places, left = dict[str, Rows64](), np.arange(len(ids))
         for name in self._sources():  # each text from the first table that has it
@@ -128,7 +126,7 @@ class VectorStore:
             if pieces:
                 numbers = np.concatenate([np.flatnonzero(rows[block] >= 0) for rows in places.values()])
                 order = np.argsort(numbers, kind="stable")
-                yield (start + numbers[order]).astype(np.int32), joined(pieces)[order]
+                yield (start + numbers[order]).astype(np.int32), np.concatenate(pieces)[order]
 
     def row_ids(self, name: str, ids: VectorIds) -> Rows64:
         """The row of each text in a Lance table; -1 where it has none.
@@ -142,22 +140,21 @@ class VectorStore:
                 found[missing] = _row_ids(self.tables.ids(name, first=first), ids[missing])
         return found
 
-    def take(self, name: str, row_ids: Rows64) -> Vectors:
+    def take(self, name: str, row_ids: Rows64) -> Floats32:
         """The vectors of rows of a table, in order; -1 is left out."""
         return self.taker(name)(row_ids)
 
-    def taker(self, name: str) -> Callable[[Rows64], Vectors]:
+    def taker(self, name: str) -> Callable[[Rows64], Floats32]:
         """The same of a table as it is now, for one that is changed `together` with others."""
         held, opened = self.tables.sealed()[name], self.tables.open(name)
 
-        def take(row_ids: Rows64) -> Vectors:
+        def take(row_ids: Rows64) -> Floats32:
             if held.runs:
                 runs = runs_of(held.runs, self._dimension)
                 return PlacedRows(self._folder / held.folder, row_ids[row_ids >= 0], runs)[:]
             wanted, back = np.unique(row_ids[row_ids >= 0], return_inverse=True)
-            query = opened.take_row_ids(wanted.tolist())
-            rows = (query.select([VECTOR]) if VECTOR in opened.schema.names else query).to_arrow()
-            return self._from_rows(rows)[back]
+            rows = opened.take_row_ids(wanted.tolist()).select([VECTOR]).to_arrow()
+            return matrix_of(rows[VECTOR].combine_chunks())[back]
 
         return take
 
@@ -234,26 +231,9 @@ class VectorStore:
         sweep(self._all)
         return [path.name for path in gone]
 
-    def _from_rows(self, rows: pa.Table | pa.RecordBatch) -> Vectors:
-        rows = rows.combine_chunks() if isinstance(rows, pa.Table) else rows
-        columns = {name: _flat(rows[name]) for name in rows.schema.names}
-        if VECTOR in columns:
-            return matrix_of(columns[VECTOR])
-        indices, values = (_bytes_of(columns[name]) for name in ("indices", "values"))
-        starts = np.frombuffer(columns["values"].buffers()[1], np.int32, len(rows) + 1, 4 * columns["values"].offset)
-        return csr_array(
-            (values.view("<f4"), indices.view("<u2").astype(np.int32), (starts - starts[0]) // 4),
-            shape=(len(rows), self._dimension),
-        )
-
-    def _from_parquet(self, rows: pa.Table) -> Vectors:
+    def _from_parquet(self, rows: pa.Table) -> Floats32:
         values = rows["values"].combine_chunks()
-        if "indices" not in rows.column_names:
-            flat = np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension)
-            return flat.reshape(len(rows), self._dimension)
-        indices = rows["indices"].combine_chunks().flatten().to_numpy().astype(np.int32)
-        starts = values.offsets.to_numpy()
-        return csr_array((values.flatten().to_numpy(), indices, starts - starts[0]), shape=(len(rows), self._dimension))
+        return np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension).reshape(-1, self._dimension)
 
 
 def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
@@ -267,8 +247,7 @@ def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
             f"{len(ids)} texts of dimension {dimension} expected, the embedder gave {vectors.shape}; "
             "check SAG_EMBEDDING_MODEL"
         )
-    values = vectors.data if issparse(vectors) else vectors
-    if not np.isfinite(np.asarray(values)).all():
+    if not np.isfinite(np.asarray(vectors)).all():
         raise ModelError("the embedder gave a vector with NaN or infinity; check SAG_EMBEDDING_MODEL")
 
 
@@ -284,38 +263,8 @@ def _ids(rows: pa.Table) -> VectorIds:
     return raw(rows[ID].combine_chunks()).copy()
 
 
-def _flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _bytes_of(column: pa.BinaryArray) -> npt.NDArray[np.uint8]:
-    """The bytes of a column one after another."""
-    first, last = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)[[0, -1]]
-    return np.frombuffer(column.buffers()[2] or b"", np.uint8, last - first, first)
-
-
-_PACKED: Final = {"lance-encoding:compression": "zstd", "lance-encoding:structural-encoding": "miniblock"}
-_SPARSE_ROWS: Final = pa.schema(
-    [pa.field(ID, pa.binary(16)), *(pa.field(name, pa.binary(), metadata=_PACKED) for name in ("indices", "values"))]
-)
-"""A tenth of the bytes less; of each value by itself zstd would make more."""
-
-
 def to_rows(ids: VectorIds, vectors: Vectors) -> pa.RecordBatch:
     """Rows of a table of vectors by the hash of their text."""
-    key = fixed(ids)
-    if isinstance(vectors, csr_array):
-        columns = {"indices": vectors.indices.astype("<u2"), "values": vectors.data.astype("<f4")}
-        packed = [_binary(values, vectors.indptr) for values in columns.values()]
-        return pa.RecordBatch.from_arrays([key, *packed], schema=_SPARSE_ROWS)
     flat = np.ascontiguousarray(vectors, dtype="<f4")
-    return pa.RecordBatch.from_pydict(
-        {ID: key, VECTOR: pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])}
-    )
-
-
-def _binary(values: npt.NDArray[Any], starts: npt.NDArray[np.integer]) -> pa.BinaryArray:
-    """The bytes of each row's entries: written ten times faster than a list of numbers."""
-    offsets = (starts * values.itemsize).astype(np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
-    return pa.Array.from_buffers(pa.binary(), len(starts) - 1, buffers)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])
+    return pa.RecordBatch.from_pydict({ID: fixed(ids), VECTOR: column})

@@ -206,6 +206,9 @@ def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
     for stage in found.trace.get("stages", []):
         values = ", ".join(f"{name} {value}" for name, value in stage.items() if name != "stage")
         console.print(f"[dim]{escape(str(stage['stage']))}: {escape(values)}[/dim]", highlight=False)
+    if "dense_share" in found.trace:
+        share, embedder = found.trace["dense_share"], found.trace["embedder"]
+        console.print(f"[dim]share of the cosine ({embedder}) beside BM25: {share:.0%}[/dim]", highlight=False)
 
 
 def show_steps(

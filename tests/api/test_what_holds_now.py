@@ -195,3 +195,28 @@ def test_a_document_that_claims_to_replace_everything_revises_nothing_that_it_do
     with open_release(home) as release:
         rows = release.table("revisions").to_dict("records")
     assert not [row for row in rows if row["later_document_id"] == "order.md"]
+
+
+RENAMED = {
+    "2024.md": "# Report\n\n2 May 2024\n\nThe Harbour Trust owns twelve boat sheds. Ada Lin keeps the accounts of the Harbour Trust. The director of the Harbour Trust is Tom Reyes.\n",
+    "2025.md": "# Notice\n\n3 March 2025\n\nThe Harbour Trust was renamed the Coastal Foundation. Ada Lin, now Ada Moor, stays in her post. Petra Olsen succeeds Tom Reyes as director.\n",
+    "2024z.md": "# 情况\n\n2024年6月1日\n\n东港诊所有四名护士，药房由王丽负责。\n",
+    "2025z.md": "# 通知\n\n2025年3月5日\n\n东港诊所自2025年3月1日起改名海滨诊所。\n",
+}
+
+
+def test_either_name_of_one_thing_finds_what_was_said_of_both_and_an_office_has_one_holder(home, source):
+    bare_ingest([source(RENAMED)])
+    asked = {
+        "How many boat sheds does the Coastal Foundation own?": "owns twelve boat sheds",
+        "Who keeps the accounts of the Coastal Foundation?": "Ada Lin keeps",
+        "Who is the director of the Harbour Trust now?": "Petra Olsen succeeds Tom Reyes",
+        "Who was the director of the Coastal Foundation before?": "The director of the Harbour Trust is Tom Reyes",
+        "海滨诊所有几名护士？": "东港诊所有四名护士",
+    }
+    with open_release(home) as release:
+        answers = {question: release.ask(question).text for question in asked}
+        aliases = {row["alias"] for row in release.sql("SELECT alias FROM key_aliases").rows}
+
+    assert {question for question, part in asked.items() if part not in answers[question]} == set()
+    assert {"Coastal Foundation", "Ada Moor"} <= aliases

@@ -6,9 +6,12 @@ import pytest
 
 from sag_pipeline.embed import embed
 from sag_pipeline.embed.embed import NewVectors, open_embedding
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.publish.build import Embedding
+from sag_pipeline.step_runner import step_of
 from sag_pipeline.store.store import Store
-from sag_pipeline.store.vectors import VectorStore, vector_ids
+from sag_pipeline.store.vectors import VectorStore, fixed, vector_ids
+from sag_retrieval import open_release
 from sag_retrieval.core.errors import ModelError
 from tests.support.bare_ingest import bare_ingest
 
@@ -75,21 +78,44 @@ def test_what_was_embedded_before_a_failure_can_be_appended(tmp_path):
     assert vectors.known().tolist() == vector_ids("a").tolist()
 
 
-@pytest.mark.slow
-def test_documents_are_committed_with_their_vectors_in_large_pieces(home, tmp_path, monkeypatch):
-    monkeypatch.setattr(embed, "_DOCUMENTS_A_BATCH", 2)
+@pytest.fixture
+def inbox(tmp_path):
     (tmp_path / "inbox").mkdir()
     for n in range(7):
-        (tmp_path / "inbox" / f"{n}.md").write_text(
-            f"# Log {n}\n\nThe Egret left pier {n} at noon.\n", encoding="utf-8"
-        )
+        text = f"# Log {n}\n\nThe Egret left pier {n} at noon.\n"
+        (tmp_path / "inbox" / f"{n}.md").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("inbox")
+def test_documents_are_committed_with_their_vectors_in_large_pieces(home, monkeypatch):
+    monkeypatch.setattr(embed, "_DOCUMENTS_A_BATCH", 2)
+    bare_ingest(["inbox"])
+
+    with Store.locked(home) as store:
+        vectors = VectorStore(home, "counting", 4)
+        step = step_of("vectors", IngestOptions(), "counting")
+        tally = embed.embed_pending(store, step, Embedding("counting", Counting(), vectors, lambda _: None))
+
+        assert tally.counts["rows"] == len(vectors.known())
+        assert len(list((home / "vectors/counting").glob("[cek]*.lance/data/*"))) == 3
+        assert vectors.known().tolist() == embed.wanted_vectors(store).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("inbox")
+def test_vectors_of_hashing_are_kept_by_releases_alone_and_leave_homes_that_kept_them(home, tmp_path):
+    bare_ingest(["inbox"])
+    store = Store(home)
+    tables = open_embedding(store, "hashing").vectors.tables
+    shown = {"projected_chunks", "projected_events", "projected_keys"}
+    assert {*tables.sealed()} == shown
+    row = {"vector_id": fixed(vector_ids(["a"])), "indices": [b"\1\0"], "values": [b"\0\0\0\0"]}
+    tables.show("events", iter([pa.RecordBatch.from_pydict(row)]))
+    (tmp_path / "inbox" / "8.md").write_text("# Log 8\n\nThe Heron came at two.\n", encoding="utf-8")
 
     bare_ingest(["inbox"])
 
-    store = Store(home)
-    vectors = open_embedding(store, "hashing").vectors
-    assert {kind: vectors.tables.sealed()[kind].rows > 0 for kind in ("chunks", "events", "keys")} == dict.fromkeys(
-        ("chunks", "events", "keys"), True
-    )
-    assert len(list((home / "vectors").glob("*/[cek]*.lance/data/*"))) == 3  # those of projections are named so
-    assert vectors.known().tolist() == embed.wanted_vectors(store).tolist()
+    assert {*tables.sealed()} == shown
+    with open_release(home) as release:
+        assert release.search("When did the Heron come?").hits[0].document_id == "8.md"

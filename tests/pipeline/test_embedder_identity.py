@@ -6,10 +6,15 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from sag_pipeline.embed import embed
 from sag_retrieval import open_release
+from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import AnswerError
+from sag_retrieval.core.settings import MULTILINGUAL
 from tests.support import small_onnx
 from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
@@ -128,3 +133,48 @@ def test_a_cross_encoder_reorders_hits_and_scores_still_descend(home, tmp_path):
     assert [hit.document_id for hit in reordered][:2] == ["two.md", "one.md"]
     assert [hit.document_id for hit in first] == ["two.md"]
     assert [hit.parts["bm25"] for hit in reordered][:2] == [hit.parts["bm25"] for hit in usual][1::-1]
+
+
+def embedder_of_release():
+    with open_release() as release:
+        return release.manifest.embedding_model
+
+
+def test_auto_is_hashing_where_its_model_is_missing_and_the_home_keeps_that(home, tmp_path, monkeypatch, caplog):
+    embed._embedder_of_new_home.cache_clear()
+    (tmp_path / "fox.md").write_text("The Arctic fox lives in the tundra near Oslo.\n")
+    monkeypatch.setenv("SAG_EMBEDDING_MODEL", "auto")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "model2vec", None)
+        bare_ingest(["fox.md"])
+    said = [one.message for one in caplog.records if "SAG_EMBEDDING_MODEL=auto" in one.message]
+
+    assert embedder_of_release() == "hashing"
+    assert len(said) == 1
+    assert 'pip install "sag[model2vec]"' in said[0]
+
+    embed._embedder_of_new_home.cache_clear()
+    (tmp_path / "owl.md").write_text("The owl hunts at night.\n")
+    bare_ingest(["owl.md"])
+    assert embedder_of_release() == "hashing"
+
+
+def test_auto_is_the_multilingual_model_where_it_loads_and_stays_it(home, tmp_path, monkeypatch):
+    if find_spec("model2vec") is None:
+        pytest.skip("models: model2vec not installed, an extra or a package with weights")
+    from model2vec import StaticModel
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    embed._embedder_of_new_home.cache_clear()
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "fox": 1, "owl": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    StaticModel(np.eye(3, 8, dtype=np.float32), tokenizer).save_pretrained(tmp_path / MULTILINGUAL.partition(":")[2])
+    (tmp_path / "fox.md").write_text("The Arctic fox lives in the tundra near Oslo.\n")
+    monkeypatch.setenv("SAG_EMBEDDING_MODEL", "auto")
+
+    bare_ingest(["fox.md"])
+    assert embedder_of_release() == MULTILINGUAL
+    assert "cosine (static) beside BM25: 30%" in CliRunner().invoke(main, ["search", "Arctic fox", "--explain"]).output
+
+    monkeypatch.setenv("SAG_EMBEDDING_MODEL", MULTILINGUAL)
+    assert not bare_ingest(["fox.md"])["is_new"]

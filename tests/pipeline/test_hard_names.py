@@ -224,6 +224,23 @@ def test_every_language_has_25_hard_names():
     assert {language: len(cases) >= 25 for language, cases in LISTS.items()} == dict.fromkeys(LISTS, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("没有人通知过翟玉梅。", "翟玉梅"),
+        ("质检部的孟雅琳发现三处划痕。", "孟雅琳"),
+        ("审计助理倪慧娟整理了档案。", "倪慧娟"),
+    ],
+)
+def test_a_new_word_that_looks_like_a_person_is_one_between_words_of_the_dictionary(text, name):
+    assert ("person", name) in found(text, "zh")
+
+
+@pytest.mark.parametrize("text", ["调查事件表明公司违规。", "它们会引发公司的损失。", "用碳汇项目来抵消公司的排放。"])
+def test_a_clause_that_ends_with_the_word_for_firm_is_no_organisation(text):
+    assert not [name for kind, name in found(text, "zh") if kind == "organisation"]
+
+
 def test_most_chinese_persons_of_business_files_are_found():
     cases = [case.split("|") for case in PERSONS.split()]
 

@@ -149,7 +149,7 @@ def test_what_takes_the_space_is_told_beside_the_text(home):
     for row in told["parts"]:
         kinds[row["part"].partition("/")[0]] += row["megabytes"]
     assert dict(kinds) == pytest.approx({kind: size for kind, size in sizes.items() if kind in kinds}, abs=0.001)
-    assert {"releases/arrays", "releases/tables", "tables/documents", "vectors/chunks"} <= {
+    assert {"releases/arrays", "releases/tables", "tables/documents", "vectors/projected_chunks"} <= {
         row["part"] for row in told["parts"]
     }
     assert "times the text" in shown

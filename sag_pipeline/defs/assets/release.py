@@ -140,8 +140,9 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
         tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
         named = [one.other for one in read_decisions(decisions_file(sag.settings())).lines if one.verb == "rename"]
-        tally.counts["rows"] += embed_names(embedding, named, engine=sag.engine_for) if named else 0
-        rows = {"dagster/row_count": embedding.vectors.count()}  # the ledger has no rows of vectors: they are shared
+        is_kept = embedding.computed is None
+        tally.counts["rows"] += embed_names(embedding, named, engine=sag.engine_for) if named and is_kept else 0
+        rows = {"dagster/row_count": embedding.vectors.count()} if is_kept else {}  # the ledger has none
         return result_of(store, step, tally, embedder=embedding.embedder.fingerprint, **rows)
 
 

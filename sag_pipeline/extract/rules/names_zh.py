@@ -30,6 +30,7 @@ _NEVER_GIVEN = frozenset("pcutvdmqrf")
 _PROPER_NOUNS = ("nz", "nt", "nr", "ns")
 _DESCRIBING = frozenset({"v", "vn", "a", "ad", "b", "d"})
 _LISTING = frozenset("、和与")
+_NO_WORD = ("", "")
 _GRAMMAR = frozenset("pcut")
 """First letters of the parts of speech that are in no name: prepositions, conjunctions, particles, times."""
 
@@ -91,11 +92,14 @@ def _organisation_start(text: str, suffix: re.Match[str]) -> int:
 
 
 def _is_one(name: str) -> bool:
-    """Whether a name tells one organisation from others: not 科技公司."""
+    """Whether a name tells one organisation from others, and is no clause: not 科技公司, 事件表明公司."""
     if name in _WORDS["GENERIC_ORGANISATIONS"] or name.count("（") != name.count("）"):
         return False
     firm = _SAYS["kind_of_firm"].fullmatch(name)
-    return not (firm and _is_industries(firm["body"]))
+    if firm is None or _is_industries(firm["body"]):
+        return firm is None
+    word, tag = (rjieba.tag(firm["body"], hmm=False) or [_NO_WORD])[-1]
+    return tag != "v" or len(word) == 1 or _is_industries(word)
 
 
 def _is_described(body: str) -> bool:
@@ -136,17 +140,21 @@ def _persons(text: str) -> Iterator[Mention]:
 def _tagged_persons(text: str) -> Iterator[Mention]:
     """Surnames with given names that fill whole words, of which the tagger takes one for a person's name.
 
-    They open a clause or stand behind a verb, a role, a preposition or a conjunction: elsewhere it finds
-    pieces of foreign words. Of two characters they are words too often, but where two stand side by side in a list.
+    They open a clause or stand behind a verb, a role, a preposition or a conjunction, or are one word between words of
+    the dictionary: elsewhere it finds pieces of foreign words. Of two characters they are words too often, but where
+    two stand side by side in a list.
     """
     words: dict[int, tuple[int, str]] = {}
     opens: list[int] = []
     may_open, place = True, 0
-    for word, tag in rjieba.tag(text, hmm=True):
+    tagged = rjieba.tag(text, hmm=True)
+    for last, (word, tag), following in zip([_NO_WORD, *tagged], tagged, [*tagged[1:], _NO_WORD], strict=False):
         is_led = len(word) > _SHORTEST_PERSON and word[0] in _WORDS["BORDERS"]
+        is_new = tag == _PERSON_TAG and len(word) > _SHORTEST_PERSON and not rjieba.has_word(word)
+        is_between = is_new and _is_plain(*last) and _is_plain(*following)
         start, place = place + is_led, place + len(word)
         words[start] = place, tag
-        if may_open or is_led or _SAYS["role_before"].search(text, max(0, start - _LONGEST_ROLE), start):
+        if may_open or is_led or is_between or _SAYS["role_before"].search(text, max(0, start - _LONGEST_ROLE), start):
             opens.append(start)
         may_open = tag in _BEFORE_OBJECT or word in _WORDS["BORDERS"] or not _SAYS["chinese"].match(word)
     named = {start: name for start in opens if (name := _tagged_person(text, start, words)) and _is_person(name)}
@@ -157,6 +165,11 @@ def _tagged_persons(text: str) -> Iterator[Mention]:
         is_listed = (before in _LISTING and start - 1 in ends) or (after in _LISTING and end + 1 in named)
         if (is_listed or len(name) > _SHORTEST_PERSON) and name[0] not in _WORDS["PREPOSITIONS"]:
             yield Mention(start, end, PERSON, name)
+
+
+def _is_plain(word: str, tag: str) -> bool:
+    """Whether a word is grammar, a longer one of the dictionary, or not Chinese, so that a name may stand beside it."""
+    return tag[:1] in _NEVER_GIVEN or (len(word) > 1 and rjieba.has_word(word)) or not _SAYS["chinese"].match(word)
 
 
 def _tagged_person(text: str, start: int, words: Mapping[int, tuple[int, str]]) -> str:

@@ -118,7 +118,8 @@ class Home:
         self.embedder = DenseEmbedder(hashing) if self.is_dense else hashing
         self.vectors = VectorStore(self.folder, self.embedder.fingerprint, self.embedder.dimension)
         save = (lambda folder: folder.mkdir(parents=True)) if self.is_dense else fitted.save
-        self.embedding = Embedding("made", self.embedder, self.vectors, save)
+        computed = None if self.is_dense else (lambda texts: hashing.embed_blocks(texts.to_pylist()))
+        self.embedding = Embedding("made", self.embedder, self.vectors, save, computed=computed)
 
     def put(self, documents: Mapping[str, Made]) -> None:
         """Commit new documents, or new editions."""
@@ -128,7 +129,7 @@ class Home:
                 outcomes.setdefault(table, []).append(DocumentOutcome(Pending(name, f"{made.seed}"), rows))
         for table, found in outcomes.items():
             self.store.commit(StepSpec(table), found)
-        for kind in KINDS:
+        for kind in KINDS if self.is_dense else ():
             listed = [record for outcome in outcomes.get(kind, ()) for record in outcome.records]
             texts = [r.key.value_string if kind == "keys" else r.indexed_text for r in listed]
             texts = [text for text in texts if text]  # keys that are no text have no vector

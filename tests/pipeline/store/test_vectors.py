@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.sparse import csr_array, random_array
 
 from sag_pipeline.store.lance_tables import LanceTables
 from sag_pipeline.store.parts import write_sealed
@@ -22,15 +21,10 @@ def dense(rows: int) -> np.ndarray:
     return np.random.default_rng(0).random((rows, 8), dtype=np.float32)
 
 
-def sparse(rows: int) -> csr_array:
-    return csr_array(random_array((rows, 8), density=0.3, format="csr", dtype=np.float32, random_state=0))
-
-
-@pytest.mark.parametrize("make", [dense, sparse])
 @pytest.mark.parametrize("rows_a_block", [7, 1000])
-def test_vectors_come_back_with_the_numbers_of_their_texts(tmp_path, make, rows_a_block):
+def test_vectors_come_back_with_the_numbers_of_their_texts(tmp_path, rows_a_block):
     store = VectorStore(tmp_path, "model", 8)
-    ids, vectors = vector_ids(TEXTS), make(40)
+    ids, vectors = vector_ids(TEXTS), dense(40)
     store.append("events", ids[:25], vectors[:25])
     store.append("events", ids[25:], vectors[25:])
     order = np.random.default_rng(1).permutation(40)
@@ -38,11 +32,9 @@ def test_vectors_come_back_with_the_numbers_of_their_texts(tmp_path, make, rows_
     blocks = list(store.blocks(ids[order], rows_a_block))
 
     rows = np.concatenate([numbers for numbers, _ in blocks])
-    found = np.concatenate([np.asarray(b.todense() if hasattr(b, "todense") else b) for _, b in blocks])
-    wanted = vectors[order]
+    found = np.concatenate([block for _, block in blocks])
     assert sorted(rows.tolist()) == list(range(40))
-    assert np.array_equal(found, (wanted.todense() if hasattr(wanted, "todense") else wanted)[rows])
-    assert make is dense or rows.tolist() == list(range(40))
+    assert np.array_equal(found, vectors[order][rows])
 
 
 def test_a_text_without_a_vector_is_left_out(tmp_path):
@@ -58,7 +50,7 @@ def test_a_text_without_a_vector_is_left_out(tmp_path):
 def test_purging_keeps_only_the_texts_still_there(tmp_path):
     store = VectorStore(tmp_path, "model", 8)
     ids = vector_ids(TEXTS)
-    store.append("events", ids, sparse(40))
+    store.append("events", ids, dense(40))
 
     gone = store.purge(np.unique(ids[:5]))
 
@@ -84,16 +76,15 @@ def rows_of(store: VectorStore, ids: np.ndarray) -> np.ndarray:
     """The vectors of texts that all have one, in order."""
     ((rows, vectors),) = store.blocks(ids, len(ids))
     assert rows.tolist() == list(range(len(ids)))
-    return np.asarray(vectors.todense() if hasattr(vectors, "todense") else vectors)
+    return np.asarray(vectors)
 
 
 class Killed(BaseException):
     """Stands for a kill."""
 
 
-@pytest.mark.parametrize("make", [dense, sparse])
-def test_an_append_that_was_cut_off_leaves_what_was_there_and_is_done_again_once(tmp_path, monkeypatch, make):
-    store, ids, vectors = VectorStore(tmp_path, "model", 8), vector_ids(TEXTS), make(40)
+def test_an_append_that_was_cut_off_leaves_what_was_there_and_is_done_again_once(tmp_path, monkeypatch):
+    store, ids, vectors = VectorStore(tmp_path, "model", 8), vector_ids(TEXTS), dense(40)
     store.append("events", ids[:25], vectors[:25])
 
     def killed(*_: object) -> None:
@@ -108,8 +99,7 @@ def test_an_append_that_was_cut_off_leaves_what_was_there_and_is_done_again_once
     after.append("events", ids[25:], vectors[25:])
 
     assert after.count() == 40
-    wanted = vectors.todense() if make is sparse else vectors
-    assert np.array_equal(rows_of(after, ids), wanted)
+    assert np.array_equal(rows_of(after, ids), vectors)
     table = after.tables.sealed()["events"]
     on_disk = (tmp_path / "vectors/model" / table.folder).rglob("*")
     assert {path.name for path in on_disk if path.is_file()} == {Path(name).name for name in table.files}
@@ -204,9 +194,8 @@ def test_many_appends_become_one_file(tmp_path, monkeypatch):
     assert np.array_equal(rows_of(store, ids), vectors)
 
 
-@pytest.mark.parametrize("make", [dense, sparse])
-def test_vectors_of_version_0_1_are_moved_bit_by_bit_to_the_kinds_that_want_them(tmp_path, make):
-    ids, vectors = vector_ids(TEXTS), make(40)
+def test_vectors_of_version_0_1_are_moved_bit_by_bit_to_the_kinds_that_want_them(tmp_path):
+    ids, vectors = vector_ids(TEXTS), dense(40)
     for start in (0, 15):  # with five texts in both
         write_sealed(
             old_rows(ids[start : start + 20], vectors[start : start + 20]), tmp_path / "vectors/model", f"p{start}"
@@ -220,18 +209,13 @@ def test_vectors_of_version_0_1_are_moved_bit_by_bit_to_the_kinds_that_want_them
     assert not list(tmp_path.rglob("*.parquet"))
     assert store.known("chunks").tolist() == np.unique(ids[:10]).tolist()
     assert store.known("events").tolist() == np.unique(ids[5:35]).tolist()
-    assert np.array_equal(rows_of(store, ids[:35]), (vectors.todense() if make is sparse else vectors)[:35])
+    assert np.array_equal(rows_of(store, ids[:35]), vectors[:35])
 
 
-def old_rows(ids: np.ndarray, vectors: np.ndarray | csr_array) -> pa.Table:
+def old_rows(ids: np.ndarray, vectors: np.ndarray) -> pa.Table:
     """Rows as version 0.1 wrote them."""
-    if not isinstance(vectors, csr_array):
-        values = pa.array([row.tobytes() for row in vectors], pa.binary(4 * vectors.shape[1]))
-        return pa.table({"vector_id": fixed(ids), "values": values})
-    offsets = pa.array(vectors.indptr, pa.int32())
-    columns = (vectors.indices.astype(np.uint16), vectors.data)
-    indices, values = (pa.ListArray.from_arrays(offsets, pa.array(column)) for column in columns)
-    return pa.table({"vector_id": fixed(ids), "indices": indices, "values": values})
+    values = pa.array([row.tobytes() for row in vectors], pa.binary(4 * vectors.shape[1]))
+    return pa.table({"vector_id": fixed(ids), "values": values})
 
 
 @pytest.mark.parametrize("pattern", ["*/data/*", "*/_versions/*", "sealed.json"])

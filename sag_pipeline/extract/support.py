@@ -92,6 +92,7 @@ _SEPARATORS = str.maketrans("．", ".", ",，'’ ")
 _CLAUSE = patterns("all")["clause_border"]
 _CHINESE = patterns("all")["cjk_run"]
 _NEGATING = patterns("zh")["negating"]
+_NUMBERING = patterns("en")["numbering"]
 _SMALL: Final = frozenset("的了是在和与及将为其等也都并于被把由向对从以而且则这那该此有")
 """Characters that hold a Chinese sentence together and say nothing by themselves."""
 _EDGES = "\"'“”‘’()（）[].,;:!?*_"
@@ -284,7 +285,8 @@ def _is_counted(statement: str, number: re.Match[str]) -> bool:
 
 def is_negated(text: str) -> bool:
     """Whether a text has a word that negates."""
-    return any(word in _NEGATIONS or word.endswith("n't") for word in words(text))
+    said = words(_NUMBERING.sub(" ", text))
+    return any(word in _NEGATIONS or word.endswith("n't") for word in said)
 
 
 @lru_cache(maxsize=4_096)

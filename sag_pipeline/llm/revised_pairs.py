@@ -87,7 +87,7 @@ class RevisionQuestions:
         return " ".join((self.chat.fingerprint, self.language, *versions))
 
     def __call__(self, found: Sequence[Revision], contents: Mapping[str, str], events: int) -> list[Revision]:
-        """The revisions as a model judges them, in their order; one without an answer stays as it is.
+        """The revisions as a model judges them, in their order; one without an answer stays, one of two things goes.
 
         Args:
             found: Revisions; those of rumours and drafts are not asked about, as a model's word makes none firm.
@@ -100,11 +100,11 @@ class RevisionQuestions:
         asked = sorted(unsure[: round(PAIRS_PER_EVENT * events)])
         parts = [self._part(found[row], contents) for row in asked]
         replies = self.chat.ask_all([part.merge([part]) for part in parts])
-        judged = list(found)
+        judged: list[Revision | None] = list(found)
         for row, reply in zip(asked, replies, strict=True):
             if isinstance(reply, Reply) and reply.value.verdicts:
                 judged[row] = _judged(found[row], reply.value.verdicts[0].verdict)
-        return judged
+        return [one for one in judged if one]
 
     def _part(self, one: Revision, contents: Mapping[str, str]) -> RevisedPair:
         texts = contents[one.earlier_event_id], contents[one.later_event_id]
@@ -112,15 +112,15 @@ class RevisionQuestions:
         return RevisedPair(texts, (one.earlier_said or "", one.later_said or ""), spoken)
 
 
-def _judged(one: Revision, verdict: PairKind) -> Revision:
-    """A revision with a model's verdict: agreed, it is surer; of two things, or out of order, it is a contradiction.
+def _judged(one: Revision, verdict: PairKind) -> Revision | None:
+    """A revision with a model's verdict: agreed, it is surer; None where the two speak of two things.
 
     Which of two statements came first is a matter of their days, which a model cannot know better.
     """
     if verdict == one.kind:
         return replace(one, confidence=round((1 + one.confidence) / 2, 3))
     if verdict == "apart":
-        return replace(one, kind="contradicts", evidence=MODEL, confidence=round(one.confidence / 2, 3))
+        return None
     days = (one.earlier_said, one.later_said)
     is_ordered = one.kind != "contradicts" or (all(days) and last_day(days[0] or "") < first_day(days[1] or ""))
     return replace(one, kind=verdict, evidence=MODEL) if verdict == "contradicts" or is_ordered else one

@@ -172,12 +172,14 @@ def _likeness(one: frozenset[str], other: frozenset[str]) -> _Likeness:
 
 
 def _ordered(one: Claim, other: Claim) -> tuple[Claim, Claim] | None:
-    """Which was said first: by days, else by one that corrects a value of the other, else a draft; None: unknown."""
+    """Which was said first: by days, else versions, else one corrects a value of the other, else a draft; or None."""
     if one.said and other.said:
         if last_day(one.said) < first_day(other.said):
             return one, other
         if last_day(other.said) < first_day(one.said):
             return other, one
+    if one.family == other.family and one.version and other.version and one.version != other.version:
+        return (one, other) if one.version < other.version else (other, one)
     known = {each.value for each in one.values} & {each.value for each in other.values}
     for first, second in ((one, other), (other, one)):
         names_old = {each.value for each in first.values} <= known and len(second.values) > len(first.values)

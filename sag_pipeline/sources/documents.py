@@ -88,8 +88,9 @@ def _parse(raw: RawDocument, options: SourceOptions) -> Document:
         fields = value if isinstance(value, dict) and "text" in value else {"text": records_text(value) or text}
     elif is_converted(suffix):
         title, text, places, metadata = convert(suffix, payload, options)
+        is_workbook = any(name.startswith("sheet ") for _, name in places)
         fields = {
-            "title": title,
+            "title": PurePosixPath(raw.path).stem if is_workbook else title,  # a sheet names itself alone
             "text": text,
             "metadata": {**metadata, **({PLACES: parts} if (parts := places or numbered_places(clean(text))) else {})},
         }

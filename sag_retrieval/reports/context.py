@@ -23,7 +23,6 @@ _DATED: Final = 0.3
 """Share of documents with a date from which on the newest of them tells how old the pile is."""
 _LETTERS: Final = 3
 """Letters that say as much as a Chinese character: a translation into English has about three times as many."""
-_BESIDE: Final = 0.2
 _CHANGES_LANGUAGE: Final = 0.6
 """Share of the text in the other language from which on a series changes its own: a document more does not."""
 
@@ -38,8 +37,6 @@ class ReportContext:
     options: ReportOptions
     language: str
     """Of the page: `zh` or `en`."""
-    beside: str
-    """The other one, where no language was asked for and a fifth of the text is in it: headings stand in both."""
     topics: tuple[RankedTopic, ...]
     """Those on the page; number 1 is the largest."""
     is_name: Flags
@@ -54,7 +51,7 @@ class ReportContext:
     @cached_property
     def messages(self) -> Messages:
         """The messages in the language of the page."""
-        return Messages(self.language, self.beside)
+        return Messages(self.language)
 
     @property
     def is_overview(self) -> bool:
@@ -147,9 +144,7 @@ def make_context(
         known = events.is_boilerplate
         events = replace(events, is_boilerplate=known | is_old if len(known) else is_old)
     comparison = compare_with(events, previous)
-    language, said = page_language(events, options), _letters(events)
-    beside: Literal["zh", "en"] = "en" if language == "zh" else "zh"
-    is_mixed = options.language == "auto" and said[beside] > _BESIDE * sum(said.values())
+    language = page_language(events, options)
     proper = proper_communities(events, communities)
     is_written = written is not None and bool(written.themes)
     across = [each for each in proper if is_written or len(np.unique(events.document[each.members])) > 1]
@@ -160,7 +155,6 @@ def make_context(
         communities=communities,
         options=options,
         language=language,
-        beside=beside if is_mixed else "",
         topics=rank_topics(events, shown, distinctive, comparison, is_titled=is_written or communities.is_ordered),
         is_name=np.array([is_shown_name(events.keys, key) for key in range(len(events.keys.values))], np.bool_),
         comparison=comparison,

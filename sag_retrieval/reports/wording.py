@@ -8,8 +8,6 @@ from importlib import resources
 from typing import Final
 
 LANGUAGES: Final = ("en", "zh")
-_HEADINGS: Final = ("heading_", "kind_")
-"""How the names of headings begin."""
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
 _LEADING: Final = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)]))")
 
@@ -30,16 +28,14 @@ class Messages:
 
     """
 
-    def __init__(self, language: str, beside: str = "") -> None:
-        """Choose Chinese for `zh`, else English; headings also in a second language."""
+    def __init__(self, language: str) -> None:
+        """Choose Chinese for `zh`, else English."""
         self._is_chinese = language.startswith("zh")
         self._texts = messages_in("zh" if self._is_chinese else "en")
-        self._beside = messages_in(beside) if beside else {}
 
     def __getitem__(self, name: str) -> str:
         """The message of this name."""
-        own, other = self._texts[name], self._beside.get(name) if name.startswith(_HEADINGS) else None
-        return f"{own} · {other}" if other else own
+        return self._texts[name]
 
     def __getattr__(self, name: str) -> str:
         """The message of this name."""

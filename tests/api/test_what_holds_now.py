@@ -145,14 +145,14 @@ def test_people_confirm_and_refuse_revisions_for_good(home, source):
         bare_ingest(["inbox"])
 
 
-def test_a_report_lists_what_changed_and_marks_every_superseded_value(release):
+def test_a_report_lists_what_was_changed_in_words_and_marks_every_superseded_value(release):
     page = release.report().markdown.read_text(encoding="utf-8")
 
-    section = page.partition("## Corrected or changed")[2].partition("\n## ")[0]
-    assert "31 % → 27 %" in section
-    assert "6 euros / 7 euros" in section or "7 euros / 6 euros" in section
+    section = page.partition("## Old and new values")[2].partition("\n## ")[0]
+    assert "调整为" in section
+    assert "more; all of them are in `revisions.parquet`" in section
+    assert " / " not in section
     old = [line for line in page.splitlines() if "Orin Pumps is 31 %" in line and not line.startswith("[^")]
-    assert old
     assert all("(later: 27 %" in line.replace("\\", "") for line in old)
 
 

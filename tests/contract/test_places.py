@@ -1,6 +1,7 @@
 """The page of a PDF, the slide and the sheet stand in hits, citations, tables and reports, and in what `sag` prints."""
 
 import json
+import re
 
 import openpyxl
 import pytest
@@ -66,7 +67,9 @@ def test_hits_citations_and_reports_name_the_page(inbox, tmp_path):
     assert "Ada Lin" in chunk.text
     assert written is not None
     pages = [file.read_text(encoding="utf-8") for file in (tmp_path / "report").rglob("*.html")]
-    assert any("minutes" in page and '<span class="meta">p. 2</span>' in page for page in pages)
+    assert {"minutes.pdf p. 1 ·", "budget.xlsx sheet Prices ·"} <= set(
+        re.findall(r"[\w.]+ (?:p\.|sheet) \w+ ·", pages[0])
+    )
 
 
 def test_the_command_line_takes_patterns_and_prints_pages(inbox):

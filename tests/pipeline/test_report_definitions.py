@@ -135,7 +135,7 @@ def test_a_report_is_delivered_to_a_hook_a_mailbox_and_a_folder(ingest, tmp_path
     assert made["link"] == f"https://reports.example/sag/report_herons/{release}/report.html"
     copied = shared / "report_herons" / release
     assert (copied / "report.html").read_bytes() == Path(made["page"]).read_bytes()
-    assert list((copied / "themes").iterdir())
+    assert (copied / "report_events.parquet").is_file()
     assert (copied / "report_findings.parquet").is_file()
     assert not list(shared.glob(".*"))
     assert "To: team@example.org" in mailed

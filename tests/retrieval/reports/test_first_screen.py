@@ -135,8 +135,8 @@ def test_a_revision_is_told_where_its_words_stand_in_the_later_statement_and_its
     report = write_report(events, build_communities(events), OPTIONS, tmp_path, pile=Pile(revised=revised))
 
     page = report.markdown.read_text(encoding="utf-8")
-    first = page.partition("## Corrected or replaced")[2].partition("\n## ")[0]
+    first = page.partition("## Old and new values")[2].partition("\n## ")[0]
     assert first.count("- **") == 1
     assert "**3 → 5** (corrected)" in first
-    assert "1 more; all of them are in `revisions.parquet`" in first
+    assert "1 more; all of them are in `sag changes`" in first
     assert told[0] not in page.partition("[^1]:")[0]

@@ -13,21 +13,21 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 74_422,
-    "lines of code": 44_181,
-    "lines of hand rules for language": 4_009,
-    "regular expressions outside language/": 113,
-    "modules": 355,
+    "lines of both packages": 74_003,
+    "lines of code": 43_919,
+    "lines of hand rules for language": 3_784,
+    "regular expressions outside language/": 111,
+    "modules": 354,
     "modules with one importer in the same folder": 32,
     "options": 140,
     "benchmarks, files": 26,
     "benchmarks, lines": 5_728,
     "decision records": 40,
-    "decision records, words": 6_128,
+    "decision records, words": 6_127,
     "decision records, words of the longest": 200,
     "pages of docs": 24,
     "pages of docs, words": 35_608,
-    "lines of tests": 49_922,
+    "lines of tests": 49_905,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

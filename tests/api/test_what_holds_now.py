@@ -150,7 +150,7 @@ def test_a_report_lists_what_was_changed_in_words_and_marks_every_superseded_val
 
     section = page.partition("## Old and new values")[2].partition("\n## ")[0]
     assert "调整为" in section
-    assert "more; all of them are in `revisions.parquet`" in section
+    assert "more; all of them are in `sag changes`" in section
     assert " / " not in section
     old = [line for line in page.splitlines() if "Orin Pumps is 31 %" in line and not line.startswith("[^")]
     assert all("(later: 27 %" in line.replace("\\", "") for line in old)

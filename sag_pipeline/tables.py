@@ -17,13 +17,13 @@ from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Se
 from sag_retrieval.release.schema import ADDED, TABLES
 
 _OURS: Final = (
-    StoredTable(name="documents", record=Document, version=5),
+    StoredTable(name="documents", record=Document, version=6),
     StoredTable(
         name="summaries",
         rule="sag_pipeline.table_rules:summaries",
         record=Summary,
         reads=("documents",),
-        version=6,
+        version=7,
         options=("summary", "header.title_by_model"),
     ),
     StoredTable(
@@ -47,14 +47,14 @@ _OURS: Final = (
         rule="sag_pipeline.table_rules:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
-        version=10,
+        version=11,
     ),
     StoredTable(
         name="keys",
         rule="sag_pipeline.table_rules:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=11,
+        version=12,
         options=("recogniser",),
         by_source="key_schema",
         is_published=False,
@@ -64,7 +64,7 @@ _OURS: Final = (
         rule="sag_pipeline.table_rules:triples",
         record=Triple,
         reads=("documents", "chunks", "events", "keys"),
-        version=4,
+        version=5,
     ),
 )
 

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,7 @@ from sag_retrieval.core.settings import AUTO, HASHING, MULTILINGUAL, Settings
 from sag_retrieval.models.embedder_names import embedder_name
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit_of
 from sag_retrieval.models.open import open_dense
-from sag_retrieval.models.protocols import Vectors, expect_fingerprint, joined
+from sag_retrieval.models.protocols import Embedder, Vectors, expect_fingerprint, joined
 from sag_retrieval.release.folders import DRAFT
 from sag_retrieval.release.releases import Releases
 
@@ -209,15 +209,13 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
     if model == HASHING:
         fitted = _fitted(store, engine)
         embedder = HashingEmbedder(fitted)
-        vectors = VectorStore(store.home, embedder.fingerprint, embedder.dimension)
-        if vectors.is_old():
-            vectors.adopt({})
 
         def computed(texts: pa.ChunkedArray) -> Iterator[Vectors]:
             starts = range(0, len(texts), _TEXTS_A_COUNT)
             batches = (TextBatch(texts.slice(at, _TEXTS_A_COUNT).combine_chunks()) for at in starts)
             return engine(len(texts) // _TEXTS_A_DOCUMENT).map("embed", batches, EmbedderOf(model, embedder))
 
+        vectors = _vectors(store, embedder, {})
         return Embedding(model, embedder, vectors, fitted.save, computed=computed)
     opened = open_dense(model)
     for manifest in reversed(Releases(store.home).manifests()):
@@ -226,15 +224,16 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
     return Embedding(
         model,
         opened,
-        _vectors(store, opened.fingerprint, opened.dimension),
+        _vectors(store, opened),
         lambda folder: folder.mkdir(parents=True, exist_ok=True),
     )
 
 
-def _vectors(store: Store, fingerprint: str, dimension: int) -> VectorStore:
-    vectors = VectorStore(store.home, fingerprint, dimension)
+def _vectors(store: Store, embedder: Embedder, kept: Mapping[str, VectorIds] | None = None) -> VectorStore:
+    """The vectors of an embedder; of those in files of before only the `kept` ones are moved, None: all in use."""
+    vectors = VectorStore(store.home, embedder.fingerprint, embedder.dimension)
     if vectors.is_old():
-        vectors.adopt(_wanted_by_kind(store))
+        vectors.adopt(_wanted_by_kind(store) if kept is None else kept)
     return vectors
 
 

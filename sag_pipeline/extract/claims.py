@@ -243,12 +243,6 @@ class Claim:
         return " ".join(fold(_SPELLED.sub(" ", revising("version").sub(" ", self.title))).split())
 
     @cached_property
-    def version(self) -> tuple[int, ...]:
-        """The number of its version, as its title or file says it; empty for none."""
-        found = revising("version_number").search(f"{self.title} {self.document_id}")
-        return tuple(map(int, _DIGITS.findall(found[0]))) if found else ()
-
-    @cached_property
     def period(self) -> str:
         """The month or year that the title is about; empty for none, or for a day."""
         found = file_name_dates(self.title) or file_name_dates(self.document_id)

@@ -172,14 +172,11 @@ def _likeness(one: frozenset[str], other: frozenset[str]) -> _Likeness:
 
 
 def _ordered(one: Claim, other: Claim) -> tuple[Claim, Claim] | None:
-    """Which was said first: by days, else versions, else one corrects a value of the other, else a draft; or None."""
-    if one.said and other.said:
-        if last_day(one.said) < first_day(other.said):
-            return one, other
-        if last_day(other.said) < first_day(one.said):
-            return other, one
-    if one.family == other.family and one.version and other.version and one.version != other.version:
-        return (one, other) if one.version < other.version else (other, one)
+    """Which was said first: by days, else by one that corrects a value of the other, else a draft; None: unknown."""
+    if _is_after(other, one):
+        return one, other
+    if _is_after(one, other):
+        return other, one
     known = {each.value for each in one.values} & {each.value for each in other.values}
     for first, second in ((one, other), (other, one)):
         names_old = {each.value for each in first.values} <= known and len(second.values) > len(first.values)
@@ -488,7 +485,7 @@ def _succeeded(earlier: Claim, later: Claim) -> Revision | None:
         return None
     is_former = revising("former_office").search(text) is not None
     is_one_place = earlier.document_id == later.document_id and earlier.said == later.said
-    is_ordered = is_former or (earlier.said and later.said and last_day(earlier.said) < first_day(later.said))
+    is_ordered = is_former or _is_after(later, earlier)
     if not is_former and (is_one_place or (not is_ordered and earlier.takes_office)):
         return None
     names = list(earlier.names)
@@ -525,4 +522,5 @@ def _house(text: str, role: str) -> frozenset[str]:
 
 
 def _is_after(one: Claim, other: Claim) -> bool:
+    """Whether one was said after the other, as far as both days are exact."""
     return bool(one.said and other.said) and last_day(other.said) < first_day(one.said)

@@ -283,10 +283,10 @@ def missing_vectors(store: Store, *, deep: bool) -> Iterator[tuple[str, int]]:
     folders = {path.name for path in (store.home / "vectors").glob("*") if path.is_dir()}
     released = {manifest.embedder_fingerprint for manifest in Releases(store.home).manifests()}
     for fingerprint in sorted(folders | released):
-        done = _embedded(store, fingerprint)
-        vectors = VectorStore(store.home, fingerprint, 0)
         is_kept = not fingerprint.startswith(f"{HASHING}-")
-        if not done or not (is_kept or fingerprint in released) or (not (deep and is_kept) and vectors.count()):
+        done = _embedded(store, fingerprint) if is_kept or fingerprint in released else []
+        vectors = VectorStore(store.home, fingerprint, 0)
+        if not done or (vectors.count() and not (deep and is_kept)):
             continue
         old = set(vectors.old_ids().tolist())
         lost = sum(len(ids - old - set(vectors.known(kind).tolist())) for kind, ids in _wanted(store, done).items())

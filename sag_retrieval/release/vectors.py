@@ -387,10 +387,11 @@ class SparseVectors:
         if len(rows) > _FEW_ROWS:
             return csr_array(csc_array(self._by_dimension.T)[rows, :])
         wanted, back = np.unique(_counted(rows, self.row_count), return_inverse=True)
+        wanted = wanted.astype(self.rows.dtype)
         found = np.zeros((len(wanted), self.dimension), np.float32)
         for column in range(self.dimension):
             inside = self.rows[self.starts[column] : self.starts[column + 1]]
-            places = np.searchsorted(inside, wanted.astype(inside.dtype))
+            places = np.searchsorted(inside, wanted)
             if not len(inside):
                 continue
             hit = np.flatnonzero(np.take(inside, places, mode="clip") == wanted)

@@ -161,11 +161,17 @@ class Services:
         return {each["daemonType"] for each in found if each["healthy"]}
 
     def launch(self, job: str = "ingest") -> str:
-        """Start a job as the button of the page does; the id of the run."""
+        """Start a job as the button of the page does, as soon as the page has the code location; the id of the run."""
+        return str(until(lambda: self._launched(job), f"the page with the job {job}"))
+
+    def _launched(self, job: str) -> str:
+        """The id of the run, or nothing while the page reloads the code location: it has no jobs then."""
         query = """mutation($p: ExecutionParams!) {launchRun(executionParams: $p) {
             __typename ... on LaunchRunSuccess {run {runId}} ... on PythonError {message}}}"""
         selector = {"repositoryLocationName": "sag", "repositoryName": "__repository__", "jobName": job}
         found = self.asked(query, p={"selector": selector, "runConfigData": {}, "mode": "default"})["launchRun"]
+        if found["__typename"] == "PipelineNotFoundError":
+            return ""
         assert found["__typename"] == "LaunchRunSuccess", found
         return str(found["run"]["runId"])
 

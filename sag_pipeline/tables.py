@@ -47,7 +47,7 @@ _OURS: Final = (
         rule="sag_pipeline.table_rules:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
-        version=11,
+        version=12,
     ),
     StoredTable(
         name="keys",

@@ -815,6 +815,7 @@ class Release:
             >>> plan.calls, plan.themes, plan.left_out > 0
             (4, 3, True)
         """
+        from sag_retrieval.reports.facts import pile_of  # noqa: PLC0415
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
         from sag_retrieval.reports.prepare import Definition, prepare_report  # noqa: PLC0415
         from sag_retrieval.reports.scope import Scope  # noqa: PLC0415
@@ -825,7 +826,7 @@ class Release:
         )
         made = prepare_report(self._reader, self._settings.home, definition)
         with self._writer(model) as chat:
-            return made.writer().plan(chat)
+            return made.writer(pile_of(self._reader.index, self._settings.home, made.options.released)).plan(chat)
 
     def _themes(self, *, sql: str | None = None, where: Mapping[str, Any] | None = None) -> "Themes":
         """The themes that a global question is asked of: those of the last report about everything, else made and kept.

@@ -118,13 +118,14 @@ def file_name_dates(name: str, text: str = "") -> list[str]:
     year, month, day, then day, month, year.
 
     Example:
-        >>> file_name_dates("minutes/Minutes_02032024_v1.docx"), file_name_dates("2024-03_invoice.pdf")
+        >>> file_name_dates("minutes/Minutes_02032024_v1.docx"), file_name_dates("report-2024-03.pdf")
         (['2024-03-02'], ['2024-03'])
 
     """
     found: list[str] = []
     for part in reversed(name.split("/")):
-        spaced = part.replace("_", " ")
+        marks = zip(f" {part}", part, strict=False)
+        spaced = "".join(" " if mark == "_" or (mark == "-" and before.isalpha()) else mark for before, mark in marks)
         for digits in _DIGITS.findall(spaced):
             readings = list(_readings(digits))
             known = {day.value for day in _days(text, "en")} if len(readings) > 1 else frozenset[str]()

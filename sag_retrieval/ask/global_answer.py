@@ -27,14 +27,18 @@ from sag_retrieval.llm_writing.lines import (
     PromptLines,
     Themes,
     best_statements,
+    by_day,
+    day_of,
     event_lines,
     in_prompt,
     nearest_themes,
     packed,
+    similarities,
 )
 from sag_retrieval.llm_writing.written import WrittenSentence
-from sag_retrieval.models.protocols import AnswerShape, embed_queries, estimate_tokens
+from sag_retrieval.models.protocols import AnswerShape, Vectors, embed_queries, estimate_tokens
 from sag_retrieval.notebook import snippet
+from sag_retrieval.search.revised import said_later
 from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, classes_in, row_cells, says
 from sag_retrieval.statements.scorer import quotable, worth
 
@@ -170,6 +174,8 @@ def _different(events: EventTable, ranked: Sequence[int], most: int) -> list[int
 
 _MOST_THEMES: Final = 20
 """Themes that a model is asked about, the nearest."""
+_REST: Final = 60
+"""Events of no near theme that a model is shown at most: some 4,000 tokens."""
 _PROMPT_TOKENS: Final = 4_000
 """Estimated tokens of events in one prompt, and of points in the last."""
 _REPLY_TOKENS: Final = 800
@@ -202,9 +208,8 @@ class GlobalAnswer(AnswerShape):
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A supported point: its theme's title, its rating, and the rows of its events."""
+    """A supported point: its rating, and the rows of its events."""
 
-    theme: str
     rating: int
     text: str
     rows: tuple[int, ...]
@@ -231,7 +236,7 @@ def ask_global(session: Session) -> ModeResult:
     session.tell("background", documents=_documents(themes, near), keys=[each.community.title for each in near])
     if session.chat is None:
         session.note("there is no language model: their statements are quoted")
-    answer = _by_model(session, themes, near) if near and session.chat is not None else None
+    answer = _by_model(session, themes, near, query) if session.chat is not None else None
     return answer or _by_rules(session, themes, near)
 
 
@@ -294,25 +299,50 @@ def _quoted(sources: ThemeSources, lines: Sequence[str], near: Sequence[NearThem
     )
 
 
-def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult | None:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a model is asked about at once: a theme, or with an empty id what is nearest of all others; the lines."""
+
+    community_id: str
+    title: str
+    lines: PromptLines
+
+
+def _parts(session: Session, events: EventTable, near: Sequence[NearTheme], query: Vectors) -> list[_Part]:
+    """The themes with their events, and the nearest events that are in none of these."""
+    assert session.context is not None
+    later = said_later(session.context.index)
+    known = np.concatenate([each.rows for each in near])
+    likeness = np.round(similarities(events, query), 9)
+    likeness[known] = 0
+    rest = [row for row in np.lexsort((np.arange(len(events)), -likeness)).tolist() if likeness[row] > 0][:_REST]
+    given = [(each.community.community_id, each.community.title, each.rows) for each in near]
+    found = []
+    for community, title, rows in [*given, ("", "", rest)]:
+        lines = next(iter(packed(event_lines(events, rows, later), _PROMPT_TOKENS)), [])
+        kept = by_day(events, [row for line in lines for row in line.rows])
+        found.append(_Part(community, title, PromptLines.of(events, event_lines(events, kept, later))))
+    return found if rest else found[:-1]
+
+
+def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme], query: Vectors) -> ModeResult | None:
     """A partial answer of each theme, then one of all of them; None, with a note, where the model gives none."""
     judge = Judge(themes.events.cleaned())
-    packs = (packed(event_lines(judge.events, each.rows), _PROMPT_TOKENS) for each in near)
-    shown = [PromptLines.of(judge.events, lines) for lines, *_ in packs]
-    reached = _within_budget(session, shown)
-    if reached < len(near):
-        beyond = f"{len(near) - reached} of {len(near)} themes"
+    parts = _parts(session, judge.events, near, query)
+    reached = _within_budget(session, [part.lines for part in parts])
+    if reached < len(parts):
+        beyond = f"{len(parts) - reached} of {len(parts)} themes"
         session.note(f"{beyond} are beyond the budget; raise max_calls or max_tokens")
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="sag-global") as threads:
-        answers = list(threads.map(lambda part: _asked(session, part), shown[:reached]))
+        answers = list(threads.map(lambda part: _asked(session, part.lines), parts[:reached]))
     points: list[_Point] = []
-    trace = [_told(each) for each in near]
-    for theme, part, answer, told in zip(near, shown, answers, trace, strict=False):
-        own = _supported(judge, theme, part, answer) if answer else []
+    trace = [*map(_told, near), {"theme": "", "events": len(parts[-1].lines), "score": 0.0}][: len(parts)]
+    for part, answer, told in zip(parts, answers, trace, strict=False):
+        own = _supported(judge, part, answer) if answer else []
         told["points"] = [{"text": point.text, "rating": point.rating} for point in own]
         points += own
         first = own[0].text if own else ""
-        session.tell("answered", id=theme.community.title, is_found=bool(own), answer=first, cited=[])
+        session.tell("answered", id=part.title, is_found=bool(own), answer=first, cited=[])
     result = _reduced(session, judge, points) if points else None
     if judge.left_out:
         count = len(judge.left_out)
@@ -345,22 +375,24 @@ def _asked(session: Session, part: PromptLines) -> PartialAnswer | None:
         return None
 
 
-def _supported(judge: Judge, theme: NearTheme, part: PromptLines, answer: PartialAnswer) -> list[_Point]:
+def _supported(judge: Judge, part: _Part, answer: PartialAnswer) -> list[_Point]:
     found = []
     for each in answer.points:
-        checked = judge.checked(each.text, each.cited, part)
+        checked = judge.checked(each.text, each.cited, part.lines)
         rating = min(10, max(0, round(each.rating)))
         if checked.reason:
-            judge.leave_out(theme.community.community_id, "sentence", checked.reason, each.text)
+            judge.leave_out(part.community_id, "sentence", checked.reason, each.text)
         elif rating:
-            found.append(_Point(theme.community.title, rating, each.text, checked.numbers))
+            found.append(_Point(rating, each.text, checked.numbers))
     return found
 
 
 def _reduced(session: Session, judge: Judge, points: Sequence[_Point]) -> tuple[CitedSentence, ...] | None:
     """The sentences of the whole answer; None, with a note, where there is none."""
-    ordered = sorted(points, key=lambda point: -point.rating)
-    lines = [PromptLine({"theme": each.theme, "rating": each.rating, "text": each.text}, each.rows) for each in ordered]
+    lines = []
+    for point in sorted(points, key=lambda point: -point.rating):
+        said = max(day_of(judge.events, row) for row in point.rows)
+        lines.append(PromptLine({"said": said, "rating": point.rating, "text": point.text}, point.rows))
     shown = PromptLines.of(judge.events, packed(lines, _PROMPT_TOKENS)[0])
     values = {"lines": in_prompt(shown.lines), "question": session.question}
     try:

@@ -103,7 +103,7 @@ class EventTable:
     """Events by row. `vectors` has one row for each event, of length 1 or all zero.
 
     `spans` has shape (events, 2): first character and end in the text of its chunk, or -1 where unknown.
-    `dates` are ISO days, months or years, or None.
+    `dates` are ISO days, months or years, or None, and so are the days on which events were `said`.
     """
 
     event_ids: Sequence[str]
@@ -120,6 +120,8 @@ class EventTable:
     """Of each event, whether it tells of a plan or a forecast; empty where none does."""
     spread: Spread | None = None
     """What is rare is counted among these events; None: among the events of the table."""
+    said: Sequence[str | None] = ()
+    """Of each event; empty where none is known."""
 
     def __len__(self) -> int:
         """Count of events."""
@@ -174,7 +176,7 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
     arrays = index.arrays
     chosen = np.arange(arrays.event_count) if allowed is None else np.flatnonzero(allowed)
     event_rows = chosen.astype(np.int32)
-    columns = ["event_id", "content", "start", "end", "date"]
+    columns = ["event_id", "content", "start", "end", "date", "said"]
     events = take_rows(index.rows["events"].select(columns), event_rows)
     chunk_rows, chunk = np.unique(arrays.event_chunk[event_rows], return_inverse=True)
     document_rows, document = np.unique(arrays.chunk_document[chunk_rows], return_inverse=True)
@@ -200,6 +202,7 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
         vectors=arrays.vectors["events"].take(event_rows),
         is_forecast=_forecasts(index, event_rows),
         spread=Spread(arrays.event_count, arrays.key_events.sizes()[key_rows].astype(np.float64)) if is_part else None,
+        said=events["said"].to_pylist(),
     )
 
 

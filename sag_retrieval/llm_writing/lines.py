@@ -5,7 +5,7 @@ there.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -180,6 +180,8 @@ _LONGEST: Final = 1_500
 """Characters of an event that a prompt shows."""
 _LONGEST_SENTENCE: Final = 600
 _LONGEST_REASON: Final = 200
+_COMMON: Final = 0.1
+"""Share of all events from which on a key, such as the name of one's own house, ties no matters together."""
 _TITLE_WORDS: Final = 0.5
 """Share of the terms of a title that the shown events must hold."""
 _AROUND_TITLES: Final = ' *_#`"“”‘’「」.。:：'
@@ -216,22 +218,57 @@ def packed(lines: Sequence[PromptLine], most: int) -> list[list[PromptLine]]:
 
 
 def event_lines(
-    events: EventTable, rows: Sequence[int], later: Mapping[str, str] = MappingProxyType({})
+    events: EventTable,
+    rows: Sequence[int],
+    later: Mapping[str, str] = MappingProxyType({}),
+    more: Mapping[str, object] = MappingProxyType({}),
 ) -> list[PromptLine]:
-    """Events as lines: date, document and text; what was said `later` in place of some, by their ids."""
-    return [PromptLine(_shown(events, row, later), (row,)) for row in rows]
+    """Events as lines: days, document and text; what was said `later` in place of some, by their ids."""
+    return [PromptLine({**_shown(events, row, later), **more}, (row,)) for row in rows]
 
 
 def _shown(events: EventTable, row: int, later: Mapping[str, str]) -> dict[str, object]:
-    text = events.contents[row]
-    title = events.documents.titles[int(events.document[row])]
-    told = {"date": events.dates[row], "document": title, "text": text if len(text) <= _LONGEST else text[:_LONGEST]}
-    told["said later instead"] = later.get(events.event_ids[row])
+    text, said, date = events.contents[row], day_of(events, row), events.dates[row]
+    told = {
+        "said": said,
+        "date": date if date != said else None,
+        "document": events.documents.titles[int(events.document[row])],
+        "text": text if len(text) <= _LONGEST else text[:_LONGEST],
+        "said later instead": later.get(events.event_ids[row]),
+    }
     return {name: value for name, value in told.items() if value}
 
 
+def day_of(events: EventTable, row: int) -> str:
+    """The day on which an event was said; empty where it is not known."""
+    return (events.said[row] or "") if events.said else ""
+
+
+def by_day(events: EventTable, rows: Iterable[int]) -> list[int]:
+    """Rows in the order in which they were said, those without a day first."""
+    return sorted(rows, key=lambda row: (day_of(events, row), row))
+
+
+def gone_on(events: EventTable, rows: Sequence[int], most: int) -> list[int]:
+    """Other events that tell how the matter of some went on: said after the first of them, by the keys of several.
+
+    A key that two of the events carry, and at most a tenth of all, weighs as it is rare; the heaviest come first.
+    """
+    if not rows or not events.said:
+        return []
+    carried = events.incidence()
+    count = np.asarray(carried[list(rows)].sum(axis=0)).ravel()
+    often = np.maximum(np.asarray(carried.sum(axis=0)).ravel(), 1)
+    weight = np.where((count > 1) & (often <= _COMMON * len(events)), np.log(len(events) / often), 0.0)
+    about = np.round(np.asarray(carried @ weight).ravel(), 9)
+    first = min(day_of(events, row) for row in rows)
+    about[list(rows)] = 0
+    ranked = sorted(np.flatnonzero(about > 0).tolist(), key=lambda row: (-about[row], row))
+    return [row for row in ranked if day_of(events, row) > first][:most]
+
+
 def first_rows(events: EventTable, community: Community, most: int) -> list[int]:
-    """The most typical members whose lines have at most `most` estimated tokens together, by date."""
+    """The most typical members whose lines have at most `most` estimated tokens together, by day."""
     chosen: list[int] = []
     used = 0
     for row in community.members.tolist():
@@ -239,7 +276,7 @@ def first_rows(events: EventTable, community: Community, most: int) -> list[int]
         if chosen and used > most:
             break
         chosen.append(row)
-    return sorted(chosen, key=lambda row: (events.dates[row] is None, events.dates[row] or "", row))
+    return by_day(events, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +365,8 @@ class Judge:
         title = clean(given).strip(_AROUND_TITLES)
         terms = set(tokens(title))
         held = {term for row in rows for term in self._of(row).terms & terms}
-        is_held = bool(terms) and len(held) >= _TITLE_WORDS * len(terms)
+        is_translated = any(self._of(row).is_cjk != is_cjk(title) for row in rows)
+        is_held = bool(terms) and (is_translated or len(held) >= _TITLE_WORDS * len(terms))
         fault = "length" if not fits(title) or not title else "form" if not is_prose(title) else ""
         if fault := fault or ("" if is_held else "words"):
             self.leave_out(community_id, "title", fault, title)
@@ -350,7 +388,8 @@ class Judge:
             events = self.events
             names = [name for key in _keys_of(events, row) for name in events.keys.names_of(key)]
             title = events.documents.titles[int(events.document[row])]
-            self._evidence[row] = EventEvidence.of(events.contents[row], events.dates[row] or "", title, names=names)
+            days = (events.dates[row] or "", day_of(events, row))
+            self._evidence[row] = EventEvidence.of(events.contents[row], *days, title, names=names)
         return self._evidence[row]
 
 

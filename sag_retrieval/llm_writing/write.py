@@ -1,17 +1,28 @@
-"""Let a model write about themes in two rounds: each theme from its events, then the report from its themes."""
+"""Let a model write a report: each theme from its events, then lists from all, then the first page from both."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Community
 from sag_retrieval.core.errors import BudgetExceeded, ModelError, ModelUnavailable
-from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, first_rows, in_prompt, packed
+from sag_retrieval.llm_writing.lines import (
+    Judge,
+    PromptLine,
+    PromptLines,
+    by_day,
+    day_of,
+    event_lines,
+    first_rows,
+    gone_on,
+    in_prompt,
+    packed,
+)
 from sag_retrieval.llm_writing.written import (
     Finding,
     LeftOutKind,
+    ListedAnswer,
     ReportAnswer,
     ThemeAnswer,
     ThemeText,
@@ -27,6 +38,8 @@ STEP: Final = "findings"
 _REPLY_TOKENS: Final = 900
 """Expected tokens of a reply."""
 _FINDINGS: Final = 7
+_GONE_ON: Final = 6
+"""Events of other themes that a theme's prompt shows: a matter seldom went on in more places."""
 
 
 class WritingOptions(Protocol):
@@ -88,6 +101,18 @@ class Asking:
         return reply.value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What is known of events beside their texts."""
+
+    later: Mapping[str, str] = field(default_factory=dict)
+    """By id of a revised event: what was said later in its place."""
+    listed: Sequence[int] = ()
+    """Rows of what documents list as decisions, risks, open points and actions, and of what has a date ahead."""
+    newest: str = ""
+    """The day up to which the documents tell."""
+
+
 class Writer:
     """Writes about the themes of a report; what is not supported by events is left out, with the reason."""
 
@@ -97,19 +122,18 @@ class Writer:
         communities: Communities,
         options: WritingOptions,
         language: str,
-        later: Mapping[str, str] = MappingProxyType({}),
+        known: Background = Background(),
     ) -> None:
-        """Choose the themes and their events within the budget; nothing is asked yet.
-
-        A model reads what was said `later` in place of an event, by its id.
-        """
-        self.events, self._later = events.cleaned(), later
+        """Choose the themes and their events within the budget; nothing is asked yet."""
+        self.events, self._later, self._newest = events.cleaned(), known.later, known.newest
+        self._listed = by_day(self.events, dict.fromkeys(known.listed))[::-1]
         self.language, self.options = language, options
         finest = [each for each in communities.at(0) if len(each.members) >= PROPER]
         ordered = sorted(finest, key=lambda each: (-len(each.members), each.community_id))
         self._themes, self._over = self._within(ordered[: options.model_themes])
         self._judge = Judge(self.events)
         self._theme_of = {row: each.community_id for each in communities.at(0) for row in each.members.tolist()}
+        self._row_of = {event_id: row for row, event_id in enumerate(self.events.event_ids)}
 
     def plan(self, chat: ChatModel | None = None) -> WritingPlan:
         """What writing takes at most; with a model that keeps answers, how many of its calls are answered already."""
@@ -136,8 +160,13 @@ class Writer:
             self._judge.leave_out(each.community_id, "theme", "budget")
         texts = self._theme_texts(asking)
         lines = self._statements(texts)
-        summary, findings = self._whole(asking, lines) if lines else ((), ())
+        lists = self._lists(asking, lines) if lines else {}
+        told = [
+            PromptLine({"list": name, **self._line(each)}, self._rows(each)) for name in lists for each in lists[name]
+        ]
+        summary, findings = self._whole(asking, [*lines, *told]) if lines else ((), ())
         return WrittenReport(
+            lists=lists,
             themes={key: text for key, text in texts.items() if text != ThemeText()},
             summary=summary,
             findings=findings[:_FINDINGS],
@@ -151,7 +180,10 @@ class Writer:
         themes: list[_Theme] = []
         for place, each in enumerate(communities):
             rows = first_rows(self.events, each, self.options.prompt_tokens * self.options.theme_parts)
-            parts = packed(event_lines(self.events, rows, self._later), self.options.prompt_tokens)
+            beside = by_day(self.events, gone_on(self.events, rows, _GONE_ON))
+            lines = event_lines(self.events, rows, self._later)
+            lines += event_lines(self.events, beside, self._later, {"theme": "another"})
+            parts = packed(lines, self.options.prompt_tokens)
             shown = tuple(PromptLines.of(self.events, part) for part in parts[: self.options.theme_parts])
             theme = _Theme(each, shown, sum(map(request_tokens, self._requests(shown))))
             calls, tokens = self._cost([*themes, theme])
@@ -161,21 +193,20 @@ class Writer:
         return themes, []
 
     def _cost(self, themes: Sequence[_Theme]) -> tuple[int, int]:
-        """Calls, and tokens sent and received, at most: of themes, of those of several parts, and of the report."""
+        """Calls, and tokens sent and received, at most: of themes, of those of several parts, of the first page."""
         if not themes:
             return 0, 0
         sent = sum(theme.sent for theme in themes)
-        calls = sum(theme.calls for theme in themes) + 1
+        calls = sum(theme.calls for theme in themes) + 2
         again = sum(_REPLY_TOKENS * len(theme.parts) for theme in themes if len(theme.parts) > 1)
-        whole = min(self.options.prompt_tokens, _REPLY_TOKENS * len(themes))
-        return calls, sent + again + whole + calls * _REPLY_TOKENS
+        return calls, sent + again + 2 * self.options.prompt_tokens + calls * _REPLY_TOKENS
 
     def _requests(self, parts: Sequence[PromptLines]) -> list[Request[ThemeAnswer]]:
         return [self._request("theme", ThemeAnswer, part) for part in parts]
 
-    def _request(self, name: str, answer: type[AnswerT], shown: PromptLines) -> Request[AnswerT]:
+    def _request(self, name: str, answer: type[AnswerT], shown: PromptLines, **values: str) -> Request[AnswerT]:
         prompt = load_prompt(name, self.language)
-        return Request(prompt.fill(lines=in_prompt(shown.lines)), answer, STEP, prompt.system)
+        return Request(prompt.fill(lines=in_prompt(shown.lines), **values), answer, STEP, prompt.system)
 
     def _theme_texts(self, asking: Asking) -> dict[str, ThemeText]:
         """What is kept of each theme; those of several parts are asked about once more, from what their parts gave."""
@@ -223,17 +254,36 @@ class Writer:
         return texts
 
     def _statements(self, texts: dict[str, ThemeText]) -> list[PromptLine]:
-        """What was kept of themes as lines, theme by theme."""
-        row_of = {self.events.event_ids[row]: row for row in self._theme_of}
+        """What was kept of themes as lines, theme by theme: findings, then what else their summaries cite."""
         found: list[PromptLine] = []
         for text in texts.values():
             named = {"theme": text.title} if text.title else {}
-            stated: list[CitedSentence | Finding] = [*text.summary, *text.findings]
+            told = {event_id for each in text.findings for event_id in each.event_ids}
+            beside = [each for each in text.summary if not told.issuperset(each.event_ids)]
+            stated: list[CitedSentence | Finding] = [*text.findings, *beside]
             for each in stated:
                 rated = {"importance": each.importance} if isinstance(each, Finding) else {}
-                rows = tuple(row_of[event_id] for event_id in each.event_ids)
-                found.append(PromptLine({**named, "text": each.text, **rated}, rows))
+                found.append(PromptLine({**named, **self._line(each), **rated}, self._rows(each)))
         return found
+
+    def _rows(self, stated: CitedSentence | Finding) -> tuple[int, ...]:
+        return tuple(self._row_of[event_id] for event_id in stated.event_ids)
+
+    def _line(self, stated: CitedSentence | Finding) -> dict[str, object]:
+        """A sentence with the newest day of the events behind it."""
+        said = max(day_of(self.events, row) for row in self._rows(stated))
+        return {"said": said, "text": stated.text} if said else {"text": stated.text}
+
+    def _lists(self, asking: Asking, lines: Sequence[PromptLine]) -> dict[str, tuple[CitedSentence, ...]]:
+        """The lists over all themes; nothing, with the reason, where the model gave none."""
+        given = [*event_lines(self.events, self._listed, self._later), *lines]
+        shown = PromptLines.of(self.events, packed(given, self.options.prompt_tokens)[0])
+        (answer,) = asking.ask_all([self._request("report_lists", ListedAnswer, shown, newest=self._newest)])
+        if isinstance(answer, ModelError):
+            self._judge.leave_out("", "report", _reason(answer), str(answer))
+            return {}
+        found = {name: self._judge.sentences("", getattr(answer, name), shown) for name in ListedAnswer.model_fields}
+        return {name: sentences for name, sentences in found.items() if sentences}
 
     def _whole(self, asking: Asking, lines: Sequence[PromptLine]) -> tuple[tuple[CitedSentence, ...], tuple[Any, ...]]:
         """Summary and findings over all themes; nothing, with the reason, where the model gave none."""

@@ -38,6 +38,17 @@ class ThemeAnswer(AnswerShape):
     findings: list[WrittenFinding] = Field(description="at most 5 findings")
 
 
+class ListedAnswer(AnswerShape):
+    """The model's lists for the first page: each at most eight sentences, the most important first."""
+
+    changed: list[WrittenSentence] = Field(description="what was one way and is another now: both, and since when")
+    contradictions: list[WrittenSentence] = Field(description="what documents say differently and nobody settled")
+    decisions: list[WrittenSentence] = Field(description="what was decided and still counts, with what came of it")
+    risks: list[WrittenSentence] = Field(description="what may go wrong, what it would cost, when it would show")
+    open: list[WrittenSentence] = Field(description="what nobody has settled or done yet: who has it, by when")
+    ahead: list[WrittenSentence] = Field(description="what comes after the newest day, each with its date, in order")
+
+
 class ReportAnswer(AnswerShape):
     """The model's summary and findings over all themes."""
 
@@ -107,6 +118,8 @@ class WrittenReport:
     summary: tuple[CitedSentence, ...] = ()
     findings: tuple[Finding, ...] = ()
     """Over all themes, the most important first."""
+    lists: Mapping[str, tuple[CitedSentence, ...]] = field(default_factory=dict)
+    """What changed, was decided, is at risk, open, ahead or in dispute, by the name of the list."""
     left_out: tuple[LeftOut, ...] = ()
     usage: Usage = field(default_factory=Usage)
     plan: WritingPlan = field(default_factory=WritingPlan)

@@ -9,9 +9,10 @@ import numpy as np
 
 from sag_retrieval.clusters.events import EventTable, Flags
 from sag_retrieval.clusters.groups import Communities
+from sag_retrieval.language.words import fold
 from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.reports.citations import Reference, Statement
-from sag_retrieval.reports.facts import ListedRow, Pile, listed_rows
+from sag_retrieval.reports.facts import ListedRow, Pile, listed_rows, reference_day
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, proper_communities, rank_topics
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
@@ -19,8 +20,6 @@ from sag_retrieval.reports.wording import Messages
 from sag_retrieval.statements.scorer import QuotableEvents
 from sag_retrieval.topics.naming import distinctive_keys, is_shown_name
 
-_DATED: Final = 0.3
-"""Share of documents with a date from which on the newest of them tells how old the pile is."""
 _LETTERS: Final = 3
 """Letters that say as much as a Chinese character: a translation into English has about three times as many."""
 _CHANGES_LANGUAGE: Final = 0.6
@@ -85,28 +84,22 @@ class ReportContext:
     def cited(self, text: str, event_ids: Sequence[str], place: str) -> Statement:
         """A sentence that cites events by their ids."""
         rows = [self._rows[each] for each in event_ids if each in self._rows]
-        return Statement(text, tuple(Reference(row, place) for row in rows), revised=self.revised_of(rows))
+        return Statement(text, tuple(Reference(row, place) for row in rows), revised=self.revised_of(rows, text))
 
-    def revised_of(self, rows: Sequence[int]) -> str:
-        """What was said later in place of events; empty for nothing."""
+    def revised_of(self, rows: Sequence[int], told: str = "") -> str:
+        """What was said later in place of events; empty for nothing, and where a text has told it."""
         found = (self.pile.superseding.get(self.events.event_ids[row]) for row in rows)
-        told = (
+        said = (
             self.messages.said_later.format(value=one["later_value"] or one["evidence"], day=one["later_said"] or "")
             for one in found
-            if one
+            if one and not (one["later_value"] and fold(one["later_value"]) in fold(told))
         )
-        return self.messages.comma.join(dict.fromkeys(each.strip() for each in told))
+        return self.messages.comma.join(dict.fromkeys(each.strip() for each in said))
 
     @cached_property
     def reference(self) -> str:
-        """The day that dates are ahead of; never the clock: the end of the period, else the newest document's.
-
-        Else, where less than three tenths of the documents have a date, the release's.
-        """
-        shown = {self.events.documents.document_ids[row] for row in set(self.events.document.tolist())}
-        dated = [date for name, date in self.pile.dates.items() if name in shown]
-        newest = max(dated) if dated and len(dated) >= _DATED * len(shown) else ""
-        return self.options.period.partition("..")[2] or newest or self.options.released
+        """The day that dates are ahead of (`reference_day`)."""
+        return reference_day(self.events, self.pile, self.options)
 
     @cached_property
     def rows(self) -> list[ListedRow]:

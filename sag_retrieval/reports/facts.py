@@ -22,11 +22,14 @@ from sag_retrieval.language.spans import is_weak, revising
 from sag_retrieval.language.units import is_currency
 from sag_retrieval.language.words import fold
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.search.revised import has_revisions
 from sag_retrieval.statements.header_classes import MAIN, Cell, HeaderClass, headed_parts, is_done, row_cells
 from sag_retrieval.statements.scorer import understood
 from sag_retrieval.topics.titler import fits
 
+_DATED: Final = 0.3
+"""Share of documents with a date from which on the newest of them tells how old the pile is."""
 _DAY: Final = len("2000-01-01")
 """Characters of a heading's date that can be its document's: a month or year there is what it tells of."""
 _LIST: Final = 5
@@ -283,6 +286,26 @@ def dates_ahead(events: EventTable, reference: str) -> list[ListedRow]:
         if not row_cells(events.contents[row])[1:]:
             said.setdefault(events.contents[row], row)
     return [ListedRow(row, due=first[row]) for row in said.values()]
+
+
+def listed_events(events: EventTable, pile: Pile, day: str) -> list[int]:
+    """The events that are listed as decisions, risks, open points or actions, name a day after one, or were revised."""
+    rows = listed_rows(events, np.arange(len(events), dtype=np.int32))
+    listed = [each.row for points in points_of(events, pile.headed, rows).values() for each in points]
+    ahead = [each.row for each in dates_ahead(events, day)] if day else []
+    ends = {one[f"{end}_event_id"] for one in pile.revised for end in ("earlier", "later")}
+    return [*listed, *ahead, *(row for row, event in enumerate(events.event_ids) if event in ends)]
+
+
+def reference_day(events: EventTable, pile: Pile, options: ReportOptions) -> str:
+    """The day up to which a pile tells; never the clock: the end of the period, else the newest document's.
+
+    Else, where less than three tenths of the documents have a date, the release's.
+    """
+    shown = {events.documents.document_ids[row] for row in set(events.document.tolist())}
+    dated = [date for name, date in pile.dates.items() if name in shown]
+    newest = max(dated) if dated and len(dated) >= _DATED * len(shown) else ""
+    return options.period.partition("..")[2] or newest or options.released
 
 
 def is_later(date: str, reference: str) -> bool:

@@ -24,11 +24,12 @@ from sag_retrieval.clusters.storage import (
 from sag_retrieval.core.public import __version__
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.llm_writing.lines import Themes
-from sag_retrieval.llm_writing.write import Writer
+from sag_retrieval.llm_writing.write import Background, Writer
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.folders import delete, mark_of, write_made
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.context import page_language
+from sag_retrieval.reports.facts import Pile, listed_events, reference_day
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.scope import Scope, chosen_events, chosen_flags, only_unseen, seen_before, statement_keys
 from sag_retrieval.reports.series import Before, find_before
@@ -69,9 +70,12 @@ class Prepared:
     later: Mapping[str, str] = field(default_factory=dict)
     """By id of a revised event: what was said later in its place."""
 
-    def writer(self) -> Writer:
+    def writer(self, pile: Pile) -> Writer:
         """What lets a model write about it."""
-        return Writer(self.events, self.communities, self.options, self.options.language, self.later)
+        day = reference_day(self.events, pile, self.options)
+        listed = listed_events(self.events, pile, day)
+        known = Background(later=self.later, listed=listed, newest=day)
+        return Writer(self.events, self.communities, self.options, self.options.language, known)
 
 
 def prepare_report(reader: Reader, home: Path, definition: Definition, chat: ChatModel | None = None) -> Prepared:

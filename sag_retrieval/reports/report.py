@@ -194,7 +194,7 @@ def _told_findings(content: Content) -> Iterator[dict[str, Any]]:
     """The findings of a finished report as plain values."""
     for each in content.parts.get("findings", ()):
         sources = len({cite.source for cite in each.statement.cites})
-        told = {"text": each.statement.text, "theme": each.topic.title, "sources": sources}
+        told = {"text": each.statement.text, "theme": each.topic.title if each.topic else "", "sources": sources}
         yield {**told, "importance": each.importance, "reason": each.reason}
 
 
@@ -218,9 +218,10 @@ def make_report(
     own = series / reader.manifest.release_id
     pull_reports(home)
     made = prepare_report(reader, home, definition, chat)
-    written = made.writer().write(chat) if chat and made.options.max_calls and len(made.events) else WrittenReport()
-    (own / SUMS).unlink(missing_ok=True)
     pile = pile_of(reader.index, home, made.options.released)
+    can_write = made.options.max_calls and len(made.events)
+    written = made.writer(pile).write(chat) if chat and can_write else WrittenReport()
+    (own / SUMS).unlink(missing_ok=True)
     report = write_report(made.events, made.communities, made.options, out or own, made.before.previous, written, pile)
     kept = {"previous": made.before.release, "language": made.options.language}
     remember(series, own, kept, with_texts(made.communities, written), made.events.event_ids)

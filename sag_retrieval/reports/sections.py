@@ -139,8 +139,8 @@ class ShownFinding:
 def build_findings(context: ReportContext) -> tuple[ShownFinding, ...] | None:
     """The findings of a model over all topics; None without a model."""
     by_id, place = {each.community_id: each for each in context.topics}, context.messages.heading_findings
-    shown = [each for each in context.written.findings if each.community_id in by_id]
-    return tuple(_finding(context, each, place, by_id[each.community_id]) for each in shown) or None
+    findings = context.written.findings
+    return tuple(_finding(context, each, place, by_id.get(each.community_id)) for each in findings) or None
 
 
 def _finding(context: ReportContext, each: Finding, place: str, topic: RankedTopic | None = None) -> ShownFinding:
@@ -301,7 +301,12 @@ def _day_of(context: ReportContext, row: int) -> str:
 
 
 def build_points(context: ReportContext) -> tuple[Points, ...] | None:
-    """Deadlines and dates by day, then decisions, risks, open points and actions, of the newest document first."""
+    """Deadlines and dates by day, then decisions, risks, open points and actions, of the newest document first.
+
+    With a model the lists that it wrote, which know what has become of each.
+    """
+    if context.written.lists:
+        return tuple(_written_lists(context))
     listed = points_of(context.events, context.pile.headed, context.rows)
     past, ahead = _dated(context, {each.row for points in listed.values() for each in points})
     t, dated = context.messages, {each.row for each in (*past, *ahead)}
@@ -314,6 +319,13 @@ def build_points(context: ReportContext) -> tuple[Points, ...] | None:
         kept.sort(key=lambda each: _day_of(context, each.row), reverse=True)
         found += _listed(context, t[f"kind_{kind}"], kept, _POINTS)
     return tuple(found) or None
+
+
+def _written_lists(context: ReportContext) -> Iterator[Points]:
+    for name, sentences in context.written.lists.items():
+        heading = context.messages[f"list_{name}"].format(day=context.reference)
+        cited = (context.cited(each.text, each.event_ids, heading) for each in sentences[:_POINTS])
+        yield Points(heading, tuple(ListedLine(statement=each, cells=(), title="") for each in cited), 0)
 
 
 def _dated(context: ReportContext, listed: AbstractSet[int]) -> tuple[list[ListedRow], list[ListedRow]]:
@@ -337,7 +349,9 @@ class AmountLine:
 
 
 def build_amounts(context: ReportContext) -> tuple[AmountLine, ...] | None:
-    """A row or sentence with amounts of each document, of the newest first; None where there are none."""
+    """A row or sentence with amounts of each document, of the newest first; None where a model wrote lists."""
+    if context.written.lists:
+        return None
     found = stated_amounts(context.events, context.rows)
     found.sort(key=lambda pair: _day_of(context, pair[0].row), reverse=True)
     lines = (AmountLine(amounts, _told(context, each, None, "owner")) for each, amounts in found[:_AMOUNTS])
@@ -356,7 +370,9 @@ class NameLine:
 
 
 def build_names(context: ReportContext) -> tuple[NameLine, ...] | None:
-    """The names in most documents; None where there are none."""
+    """The names in most documents; None where there are none, or a model wrote lists."""
+    if context.written.lists:
+        return None
     return (
         tuple(
             NameLine(
@@ -520,8 +536,11 @@ class RevisedValues:
 def build_revised(context: ReportContext) -> RevisedValues | None:
     """Values old and new with both sources, what was said last first, then what sentences say themselves.
 
-    Only revisions that the later statement, or the title of its document, says in words; None where there are none.
+    Only revisions that the later statement, or the title of its document, says in words; None where there are none,
+    or a model wrote what changed.
     """
+    if context.written.lists:
+        return None
     t, found, rows = context.messages, list[RevisedValue](), set[int]()
     left, seen = 0, set[tuple[str, str, int]]()
     for one in sorted(context.pile.revised, key=lambda one: one["later_said"] or "", reverse=True):

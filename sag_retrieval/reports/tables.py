@@ -125,7 +125,7 @@ def _findings(content: Content, context: ReportContext) -> Iterator[Mapping[str,
     """The findings that a model wrote: those of the first page, then those of each topic."""
     for each in content.parts.get("findings", ()):
         yield {
-            "community_id": each.topic.community_id,
+            "community_id": each.topic.community_id if each.topic else None,
             "text": each.statement.text,
             "event_ids": [context.events.event_ids[reference.row] for reference in each.statement.references],
             "is_of_report": True,

@@ -8,7 +8,7 @@ from functools import partial
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
-from sag_retrieval.ask.sentences import best_sentences, sentence_for
+from sag_retrieval.ask.sentences import best_sentences, sentences_for
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.layout import Line, LineKind, logical_lines
 from sag_retrieval.language.places import place_name
@@ -40,7 +40,7 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundP
     """The text with its markers renumbered in order of appearance, and their citations.
 
     Args:
-        question: What was asked; together with the text before a marker it selects the quotation.
+        question: What was asked; together with the text before a marker it selects the quotations of a passage.
         text: The model's text, with markers such as `[2]` for the second hit, or without any.
         numbers: Numbers of the hits that the model used; those without a marker follow at the end.
         hits: The passages the model received, numbered from 1.
@@ -54,19 +54,27 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundP
     """
     written = [n for found in _MARKERS.finditer(text) for n in _numbers(found[0])]
     used = shown_numbers([*written, *numbers], len(hits))
-    marker = {n: at for at, n in enumerate(used, start=1)}
+    marker: dict[tuple[int, int, int], int] = {}
 
-    def renumber(found: re.Match[str]) -> str:
-        kept = dict.fromkeys(marker[n] for n in _numbers(found[0]) if n in marker)
-        return (" " if found[0][0].isspace() and kept else "") + "".join(f"[{n}]" for n in kept)
+    def marked(n: int, claim: str) -> list[int]:
+        spans = sentences_for(claim, question, hits[n - 1].text)
+        return [marker.setdefault((n, *span), len(marker) + 1) for span in spans]
 
-    renumbered = _MARKERS.sub(renumber, text).strip()
-    missing = "".join(f"[{marker[n]}]" for n in used if n not in written)
+    parts, start, said = list[str](), 0, ""
+    for found in _MARKERS.finditer(text):
+        said = text[start : found.start()].strip(" .。,，;；") or said
+        kept = dict.fromkeys(one for n in _numbers(found[0]) if n in used for one in marked(n, said))
+        parts += [text[start : found.start()], " " if found[0][0].isspace() and kept else "", _markers(kept)]
+        start = found.end()
+    renumbered = "".join([*parts, text[start:]]).strip()
+    missing = _markers(dict.fromkeys(one for n in used if n not in written for one in marked(n, text)))
     full = f"{renumbered} {missing}".strip() if missing else renumbered
-    claims = _claims(text)
-    spans = {n: sentence_for(claims.get(n, text), question, hits[n - 1].text) for n in used}
-    citations = tuple(_quotation(marker[n], hits[n - 1], *spans[n]) for n in used)
+    citations = tuple(_quotation(at, hits[n - 1], *span) for (n, *span), at in marker.items())
     return Cited(full, citations, is_generated=True)
+
+
+def _markers(numbers: Iterable[int]) -> str:
+    return "".join(f"[{number}]" for number in numbers)
 
 
 def support(question: str, text: str, hits: Sequence[FoundPassage]) -> list[int]:
@@ -77,18 +85,6 @@ def support(question: str, text: str, hits: Sequence[FoundPassage]) -> list[int]
     wanted = question if set(words(text)) <= _VERDICTS else text
     chosen = best_sentences(wanted, [hit.text for hit in hits], limit=1)
     return [sentence.place + 1 for sentence in chosen]
-
-
-def _claims(text: str) -> dict[int, str]:
-    """For each number in the text: the words between its markers and the markers before."""
-    claims: dict[int, list[str]] = {}
-    start, said = 0, ""
-    for found in _MARKERS.finditer(text):
-        said = text[start : found.start()].strip(" .。,，;；") or said
-        start = found.end()
-        for number in _numbers(found[0]):
-            claims.setdefault(number, []).append(said)
-    return {number: " ".join(parts) for number, parts in claims.items()}
 
 
 def _numbers(markers: str) -> list[int]:

@@ -139,21 +139,49 @@ def best_sentences(
 
 
 def sentence_for(claim: str, question: str, text: str) -> tuple[int, int]:
-    """Start and end of the sentence of a text that best supports a claim made about a question.
+    """Start and end of the sentence of a text that best supports a claim made about a question (`sentences_for`)."""
+    return sentences_for(claim, question, text)[0]
+
+
+_MOST_OF_A_CLAIM = 3
+"""Sentences of a passage that are quoted for one claim."""
+_ADDS = 0.2
+"""Share of the terms of a claim that a further sentence adds to be quoted, unless it adds a figure."""
+
+
+def sentences_for(claim: str, question: str, text: str) -> list[tuple[int, int]]:
+    """Start and end of the sentences of a text that support a claim made about a question, the best first.
 
     Terms of the claim count double, because the question's occur in many sentences; the whole text where none fits.
+    Further sentences each add a figure of the claim, or a fifth of its terms.
 
     Source:
         docs/algorithm.md §rag.4
 
     """
-    wanted = [(2, question_terms(claim)), (1, question_terms(question))]
-    best, place = 0.0, (0, len(text))
-    for sentence in _unheaded(0, text):
-        score = sum(factor * len(terms & sentence.terms) / max(len(terms), 1) for factor, terms in wanted)
-        if score > best:
-            best, place = score, (sentence.start, sentence.end)
-    return place
+    wanted, asked = question_terms(claim), question_terms(question)
+    pool = _unheaded(0, text)
+
+    def score(terms: frozenset[str], left: frozenset[str]) -> float:
+        return 2 * len(left & terms) / max(len(wanted), 1) + len(asked & terms) / max(len(asked), 1)
+
+    best = max(pool, key=lambda each: score(each.terms, wanted), default=None)
+    if best is None or not score(best.terms, wanted):
+        return [(0, len(text))]
+    chosen, left = [best], wanted - best.terms
+    while len(chosen) < _MOST_OF_A_CLAIM and left:
+        more = max(
+            pool, key=lambda each: (_figures(left & each.terms), len(left & each.terms), score(each.terms, left))
+        )
+        if not (_figures(left & more.terms) or len(left & more.terms) >= _ADDS * len(wanted)):
+            break
+        chosen.append(more)
+        left -= more.terms
+    return [(each.start, each.end) for each in chosen]
+
+
+def _figures(terms: frozenset[str]) -> int:
+    return sum(any(map(str.isdigit, term)) for term in terms)
 
 
 @lru_cache(maxsize=4096)

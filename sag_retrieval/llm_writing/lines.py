@@ -5,9 +5,10 @@ there.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -36,7 +37,7 @@ _LEAST_WORDS: Final = 0.4
 """Share of the terms of a sentence that its events must hold."""
 _LEAST_OWN: Final = 0.15
 """Share that one event must hold to stay among the citations of a sentence."""
-_MOST_CITED: Final = 5
+_MOST_CITED: Final = 8
 _FIGURE = patterns("all")["figure_of_line"]
 _CAPITALISED = patterns("all")["capitalised"]
 _OPENING: Final = " \"“‘'(（「『"
@@ -130,7 +131,8 @@ def check(
     terms, own = frozenset(tokens(sentence)), frozenset(figures(sentence))
     said = f" {normal_name(sentence)} "
     cover = {number: _cover(terms, own, shown[number], said) for number in cited}
-    kept = sorted((n for n in cited if cover[n] >= _LEAST_OWN), key=lambda n: (-cover[n], cited.index(n)))[:_MOST_CITED]
+    ranked = sorted(cited, key=lambda n: (-cover[n], cited.index(n)))
+    kept = ([n for n in ranked if cover[n] >= _LEAST_OWN] or ranked)[:_MOST_CITED]  # of a summary each has little
     reason = _reason(sentence, terms, own, [shown[number] for number in kept], names)
     return Checked((), reason) if reason else Checked(tuple(kept))
 
@@ -180,8 +182,12 @@ _LONGEST: Final = 1_500
 """Characters of an event that a prompt shows."""
 _LONGEST_SENTENCE: Final = 600
 _LONGEST_REASON: Final = 200
-_COMMON: Final = 0.1
-"""Share of all events from which on a key, such as the name of one's own house, ties no matters together."""
+_GOES_ON: Final = 0.25
+"""Cosine from which on a later event is taken to go on with a matter: some words or names of several in common."""
+_EVERYWHERE: Final = 0.5
+"""Share of the documents from which on a name, such as that of one's own house, needs no line that says it."""
+_FEWEST_DOCUMENTS: Final = 3
+"""Documents from which on such a share tells something."""
 _TITLE_WORDS: Final = 0.5
 """Share of the terms of a title that the shown events must hold."""
 _AROUND_TITLES: Final = ' *_#`"“”‘’「」.。:：'
@@ -240,8 +246,9 @@ def _shown(events: EventTable, row: int, later: Mapping[str, str]) -> dict[str, 
 
 
 def day_of(events: EventTable, row: int) -> str:
-    """The day on which an event was said; empty where it is not known."""
-    return (events.said[row] or "") if events.said else ""
+    """The day on which an event was said, or of which it tells where that is known as a part of it; else empty."""
+    said, date = (events.said[row] or "") if events.said else "", events.dates[row] or ""
+    return date if said and date.startswith(said) else said
 
 
 def by_day(events: EventTable, rows: Iterable[int]) -> list[int]:
@@ -250,21 +257,17 @@ def by_day(events: EventTable, rows: Iterable[int]) -> list[int]:
 
 
 def gone_on(events: EventTable, rows: Sequence[int], most: int) -> list[int]:
-    """Other events that tell how the matter of some went on: said after the first of them, by the keys of several.
-
-    A key that two of the events carry, and at most a tenth of all, weighs as it is rare; the heaviest come first.
-    """
+    """Other events that tell how the matter of some went on: each said after the one of these that it is most like."""
     if not rows or not events.said:
         return []
-    carried = events.incidence()
-    count = np.asarray(carried[list(rows)].sum(axis=0)).ravel()
-    often = np.maximum(np.asarray(carried.sum(axis=0)).ravel(), 1)
-    weight = np.where((count > 1) & (often <= _COMMON * len(events)), np.log(len(events) / often), 0.0)
-    about = np.round(np.asarray(carried @ weight).ravel(), 9)
-    first = min(day_of(events, row) for row in rows)
-    about[list(rows)] = 0
-    ranked = sorted(np.flatnonzero(about > 0).tolist(), key=lambda row: (-about[row], row))
-    return [row for row in ranked if day_of(events, row) > first][:most]
+    product = events.vectors @ events.vectors[list(rows)].T
+    likeness = np.round(product.toarray() if issparse(product) else np.asarray(product), 9)
+    days = np.array([day_of(events, row) for row in range(len(events))])
+    likeness[days[:, None] <= days[list(rows)][None, :]] = 0
+    likeness[list(rows)] = 0
+    best = likeness.max(axis=1)
+    ranked = np.lexsort((np.arange(len(events)), -best)).tolist()
+    return [row for row in ranked[:most] if best[row] >= _GOES_ON]
 
 
 def first_rows(events: EventTable, community: Community, most: int) -> list[int]:
@@ -313,6 +316,17 @@ class Judge:
     left_out: list[LeftOut] = field(default_factory=list)
     _evidence: dict[int, EventEvidence] = field(default_factory=dict)
 
+    @cached_property
+    def everywhere(self) -> tuple[str, ...]:
+        """Names in at least half of the documents, as `normal_name` has them."""
+        documents = self.events.document
+        within = defaultdict[int, set[int]](set)
+        for event, key in zip(self.events.links.event.tolist(), self.events.links.key.tolist(), strict=True):
+            within[key].add(int(documents[event]))
+        least = max(_FEWEST_DOCUMENTS, _EVERYWHERE * len(set(documents.tolist())))
+        often = [key for key, own in within.items() if len(own) >= least and self.events.keys.types[key] in _NAMES]
+        return tuple(sorted(normal_name(name) for key in often for name in self.events.keys.names_of(key)))
+
     def leave_out(self, community_id: str, kind: LeftOutKind, reason: str, text: str = "") -> None:
         """Remember what is left out."""
         self.left_out.append(LeftOut(community_id, kind, reason, clean(text)[:_LONGEST_SENTENCE]))
@@ -341,24 +355,27 @@ class Judge:
             if reason:
                 self.leave_out(community_id, "finding", reason, text)
                 continue
-            why = self._why(community_id, each, checked, lines)
+            why, because = self._why(community_id, each, lines)
             theme = theme_of(checked.numbers[0])
             importance = min(10, max(0, round(each.importance)))
-            ids = self._ids(checked)
+            ids = tuple(dict.fromkeys((*self._ids(checked), *self._ids(because))))
             kept = Finding(text=text, event_ids=ids, importance=importance, reason=why, community_id=theme)
             found.setdefault(fold(text), kept)
         return tuple(sorted(found.values(), key=lambda each: -each.importance))
 
-    def _why(self, community_id: str, given: WrittenFinding, checked: Checked, lines: PromptLines) -> str:
-        """The reason of an importance; empty where its figures and names stand neither in finding nor events."""
-        why = clean(given.reason)[:_LONGEST_REASON]
+    def _why(self, community_id: str, given: WrittenFinding, lines: PromptLines) -> tuple[str, Checked]:
+        """The reason of an importance and the events behind it; none where these do not hold its figures and names."""
+        why, rows = clean(given.reason)[:_LONGEST_REASON], self._rows(given.cited, lines)
         if not why:
-            return ""
-        known = [EventEvidence.of(given.text), *(self._of(row) for row in checked.numbers)]
-        fault = _unstated(why, frozenset(figures(why)), known, lines.names)
+            return "", Checked(())
+        known = [EventEvidence.of(given.text), *map(self._of, rows)]
+        own = frozenset(figures(why))
+        fault = _unstated(why, own, known, lines.names)
         if fault:
             self.leave_out(community_id, "reason", fault, why)
-        return "" if fault else why
+            return "", Checked(())
+        terms, said = frozenset(tokens(why)), f" {normal_name(why)} "
+        return why, Checked(tuple(row for row in rows if _cover(terms, own, self._of(row), said) >= _LEAST_WORDS))
 
     def title(self, community_id: str, given: str, rows: Sequence[int]) -> str:
         """The title, if it is short and its words stand in the events; else empty."""
@@ -374,11 +391,13 @@ class Judge:
 
     def checked(self, text: str, cited: Sequence[int], lines: PromptLines) -> Checked:
         """The rows of events that support a text which cites lines."""
-        rows = [row for number in cited if 1 <= number <= len(lines) for row in lines.lines[number - 1].rows]
-        text = clean(text)
+        rows, text = self._rows(cited, lines), clean(text)
         if len(text) > _LONGEST_SENTENCE:
             return Checked((), "form")
         return check(text, rows, {row: self._of(row) for row in rows}, lines.names)
+
+    def _rows(self, cited: Sequence[int], lines: PromptLines) -> list[int]:
+        return [row for number in cited if 1 <= number <= len(lines) for row in lines.lines[number - 1].rows]
 
     def _ids(self, checked: Checked) -> tuple[str, ...]:
         return tuple(self.events.event_ids[row] for row in checked.numbers)
@@ -389,7 +408,8 @@ class Judge:
             names = [name for key in _keys_of(events, row) for name in events.keys.names_of(key)]
             title = events.documents.titles[int(events.document[row])]
             days = (events.dates[row] or "", day_of(events, row))
-            self._evidence[row] = EventEvidence.of(events.contents[row], *days, title, names=names)
+            known = "\n".join(self.everywhere)
+            self._evidence[row] = EventEvidence.of(events.contents[row], *days, title, known, names=names)
         return self._evidence[row]
 
 

@@ -1,6 +1,7 @@
 """Let a model write a report: each theme from its events, then lists from all, then the first page from both."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -30,7 +31,7 @@ from sag_retrieval.llm_writing.written import (
     WrittenReport,
 )
 from sag_retrieval.models.openai import request_tokens
-from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
+from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage, estimate_tokens
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.topics.titler import TakenTitles
 
@@ -38,6 +39,10 @@ STEP: Final = "findings"
 _REPLY_TOKENS: Final = 900
 """Expected tokens of a reply."""
 _FINDINGS: Final = 7
+_LISTED: Final = 8
+"""Importance of what stands in a list, as it is shown: findings of a theme that weigh more come before it."""
+_SHORTEST_LINE: Final = 15
+"""Estimated tokens of a line that says little."""
 _GONE_ON: Final = 6
 """Events of other themes that a theme's prompt shows: a matter seldom went on in more places."""
 
@@ -126,11 +131,11 @@ class Writer:
     ) -> None:
         """Choose the themes and their events within the budget; nothing is asked yet."""
         self.events, self._later, self._newest = events.cleaned(), known.later, known.newest
-        self._listed = by_day(self.events, dict.fromkeys(known.listed))[::-1]
         self.language, self.options = language, options
         finest = [each for each in communities.at(0) if len(each.members) >= PROPER]
-        ordered = sorted(finest, key=lambda each: (-len(each.members), each.community_id))
-        self._themes, self._over = self._within(ordered[: options.model_themes])
+        ordered = sorted(finest, key=lambda each: (-len(each.members), each.community_id))[: options.model_themes]
+        self._listed = self._lines_of_lists(known.listed, {row for each in ordered for row in each.members.tolist()})
+        self._themes, self._over = self._within(ordered)
         self._judge = Judge(self.events)
         self._theme_of = {row: each.community_id for each in communities.at(0) for row in each.members.tolist()}
         self._row_of = {event_id: row for row, event_id in enumerate(self.events.event_ids)}
@@ -162,9 +167,14 @@ class Writer:
         lines = self._statements(texts)
         lists = self._lists(asking, lines) if lines else {}
         told = [
-            PromptLine({"list": name, **self._line(each)}, self._rows(each)) for name in lists for each in lists[name]
+            PromptLine({"list": name, **self._line(each)}, self._rows(each))
+            for name, sentences in lists.items()
+            for each in sentences
         ]
-        summary, findings = self._whole(asking, [*lines, *told]) if lines else ((), ())
+        behind = {line.rows for line in told}
+        summary, findings = (
+            self._whole(asking, [*told, *(each for each in lines if each.rows not in behind)]) if lines else ((), ())
+        )
         return WrittenReport(
             lists=lists,
             themes={key: text for key, text in texts.items() if text != ThemeText()},
@@ -174,6 +184,14 @@ class Writer:
             usage=asking.usage,
             plan=self.plan(),
         )
+
+    def _lines_of_lists(self, listed: Sequence[int], in_themes: AbstractSet[int]) -> list[PromptLine]:
+        """What documents list, then what is in no theme, the newest first: half of a prompt at most."""
+        alone = (row for row in range(len(self.events)) if row not in in_themes)
+        rows = [*by_day(self.events, dict.fromkeys(listed))[::-1], *by_day(self.events, alone)[::-1]]
+        most = self.options.prompt_tokens // 2
+        shown = list(dict.fromkeys(rows))[: most // _SHORTEST_LINE]
+        return next(iter(packed(event_lines(self.events, shown, self._later), most)), [])
 
     def _within(self, communities: Sequence[Community]) -> tuple[list[_Theme], list[Community]]:
         """The themes that the budget reaches, the largest first, and the others."""
@@ -199,7 +217,9 @@ class Writer:
         sent = sum(theme.sent for theme in themes)
         calls = sum(theme.calls for theme in themes) + 2
         again = sum(_REPLY_TOKENS * len(theme.parts) for theme in themes if len(theme.parts) > 1)
-        return calls, sent + again + 2 * self.options.prompt_tokens + calls * _REPLY_TOKENS
+        lists = estimate_tokens(in_prompt(self._listed)) + _REPLY_TOKENS * len(themes)
+        whole = sum(min(self.options.prompt_tokens, each) for each in (lists, _REPLY_TOKENS * (len(themes) + 1)))
+        return calls, sent + again + whole + calls * _REPLY_TOKENS
 
     def _requests(self, parts: Sequence[PromptLines]) -> list[Request[ThemeAnswer]]:
         return [self._request("theme", ThemeAnswer, part) for part in parts]
@@ -262,7 +282,9 @@ class Writer:
             beside = [each for each in text.summary if not told.issuperset(each.event_ids)]
             stated: list[CitedSentence | Finding] = [*text.findings, *beside]
             for each in stated:
-                rated = {"importance": each.importance} if isinstance(each, Finding) else {}
+                rated: dict[str, object] = {}
+                if isinstance(each, Finding):
+                    rated = {"importance": each.importance} | ({"why": each.reason} if each.reason else {})
                 found.append(PromptLine({**named, **self._line(each), **rated}, self._rows(each)))
         return found
 
@@ -276,8 +298,7 @@ class Writer:
 
     def _lists(self, asking: Asking, lines: Sequence[PromptLine]) -> dict[str, tuple[CitedSentence, ...]]:
         """The lists over all themes; nothing, with the reason, where the model gave none."""
-        given = [*event_lines(self.events, self._listed, self._later), *lines]
-        shown = PromptLines.of(self.events, packed(given, self.options.prompt_tokens)[0])
+        shown = PromptLines.of(self.events, packed([*self._listed, *lines], self.options.prompt_tokens)[0])
         (answer,) = asking.ask_all([self._request("report_lists", ListedAnswer, shown, newest=self._newest)])
         if isinstance(answer, ModelError):
             self._judge.leave_out("", "report", _reason(answer), str(answer))
@@ -287,7 +308,7 @@ class Writer:
 
     def _whole(self, asking: Asking, lines: Sequence[PromptLine]) -> tuple[tuple[CitedSentence, ...], tuple[Any, ...]]:
         """Summary and findings over all themes; nothing, with the reason, where the model gave none."""
-        ordered = sorted(lines, key=lambda line: -int(str(line.shown.get("importance", 0))))
+        ordered = sorted(lines, key=lambda line: -int(str(line.shown.get("importance", _LISTED))))
         shown = PromptLines.of(self.events, packed(ordered, self.options.prompt_tokens)[0])
         (answer,) = asking.ask_all([self._request("report", ReportAnswer, shown)])
         if isinstance(answer, ModelError):

@@ -8,10 +8,10 @@ from typing import Any
 
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.language.data import patterns
+from sag_retrieval.language.sentences import sentence_spans
 from sag_retrieval.language.words import tokens
 
 _AROUND = 80
-_SENTENCE = patterns("all")["sentence"]
 _Sentence = tuple[int, int, frozenset[str]]
 _WORD_END = patterns("all")["word_end"]
 
@@ -187,7 +187,7 @@ class Citations:
 
 def sentences(text: str) -> list[_Sentence]:
     """Start, end and terms of each sentence; the whole text if it has none."""
-    spans = [trimmed(text, match.start(), match.end()) for match in _SENTENCE.finditer(text)]
+    spans = [trimmed(text, start, end) for start, end in sentence_spans(text)]
     found = [(start, end, frozenset(tokens(text[start:end]))) for start, end in spans if start < end]
     return found or [(0, len(text), frozenset())]
 

@@ -49,7 +49,9 @@ def refers_back(text: str) -> bool:
     if is_cjk(text):
         return text.lstrip(_OPENING).startswith(_referring_cjk())
     pronoun = _PRONOUN.search(text)
-    if pronoun is not None and not _NAME.search(text, 1, pronoun.start()):
+    before = text[: pronoun.start()] if pronoun else ""
+    is_part = before.endswith(" of ") and "," in before  # `four men left, three of them ill`
+    if pronoun is not None and not is_part and not _NAME.search(before, 1):
         return True
     first = None if _IN_FORCE.match(text) else _FIRST.match(text)
     return first is not None and first[1].casefold() in _referring()

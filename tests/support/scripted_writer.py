@@ -18,7 +18,13 @@ def lines_of(request: Request) -> list[dict[str, Any]]:
 def write_well(request: Request) -> dict[str, Any]:
     """A right answer: each sentence is that of a line, and cites it."""
     lines = lines_of(request)
-    answers = {"ThemeAnswer": _theme, "ReportAnswer": _report, "PartialAnswer": _points, "GlobalAnswer": _answer}
+    answers = {
+        "ThemeAnswer": _theme,
+        "ListedAnswer": _lists,
+        "ReportAnswer": _report,
+        "PartialAnswer": _points,
+        "GlobalAnswer": _answer,
+    }
     return answers[schema_of(request)](lines)
 
 
@@ -34,6 +40,11 @@ def _theme(lines: Lines) -> dict[str, Any]:
     text = str(lines[0]["text"])
     title = " ".join(text.split()[:4]).rstrip(".,") if " " in text else text[:8]
     return {"title": title, "summary": [_sentence(line) for line in lines[:3]], "findings": [_finding(lines[-1], 6)]}
+
+
+def _lists(lines: Lines) -> dict[str, Any]:
+    named = ("changed", "contradictions", "decisions", "risks", "open", "ahead")
+    return {name: [_sentence(line)] for name, line in zip(named, [*lines, *lines[:1] * len(named)], strict=False)}
 
 
 def _report(lines: Lines) -> dict[str, Any]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from sag_retrieval.ask.question import question_terms
 from sag_retrieval.core.types import Floats
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import pattern_of_all, patterns
 from sag_retrieval.language.layout import LineKind, logical_lines
 from sag_retrieval.language.sentences import sentence_spans, spans_within
 from sag_retrieval.language.words import normal_name, tokens
+from sag_retrieval.llm_writing.lines import figures
 from sag_retrieval.statements.form import refers_back
 
 _LEAST_TERMS = 3
@@ -145,43 +146,51 @@ def sentence_for(claim: str, question: str, text: str) -> tuple[int, int]:
 
 _MOST_OF_A_CLAIM = 3
 """Sentences of a passage that are quoted for one claim."""
-_ADDS = 0.2
-"""Share of the terms of a claim that a further sentence adds to be quoted, unless it adds a figure."""
+_ADDS, _ADDS_TERMS = 0.2, 3
+"""Share of the terms of a claim, or their count, that a further sentence adds to be quoted, unless it adds a figure."""
+_FEWEST_ADDED = 2
+_DATED = pattern_of_all("date_label")
+"""What stands before the colon of a line that dates a document, and says nothing of its own."""
 
 
 def sentences_for(claim: str, question: str, text: str) -> list[tuple[int, int]]:
     """Start and end of the sentences of a text that support a claim made about a question, the best first.
 
-    Terms of the claim count double, because the question's occur in many sentences; the whole text where none fits.
-    Further sentences each add a figure of the claim, or a fifth of its terms.
+    Terms and figures of the claim count double, because the question's terms occur in many sentences; the whole text
+    where none fits. Further sentences each add a figure of the claim, a fifth of its terms, or three.
 
     Source:
         docs/algorithm.md §rag.4
 
     """
-    wanted, asked = question_terms(claim), question_terms(question)
-    pool = _unheaded(0, text)
+    wanted, asked = question_terms(claim) | _figures(claim), question_terms(question)
+    told = (each for each in _unheaded(0, text) if not _DATED.fullmatch(each.text.partition(":")[0]))
+    pool = [(each, each.terms | _figures(each.text)) for each in told]
 
-    def score(terms: frozenset[str], left: frozenset[str]) -> float:
-        return 2 * len(left & terms) / max(len(wanted), 1) + len(asked & terms) / max(len(asked), 1)
+    def score(terms: frozenset[str]) -> float:
+        return 2 * len(wanted & terms) / max(len(wanted), 1) + len(asked & terms) / max(len(asked), 1)
 
-    best = max(pool, key=lambda each: score(each.terms, wanted), default=None)
-    if best is None or not score(best.terms, wanted):
+    best, terms = max(pool, key=lambda pair: score(pair[1]), default=(None, frozenset[str]()))
+    if best is None or not score(terms):
         return [(0, len(text))]
-    chosen, left = [best], wanted - best.terms
+    chosen, left = [best], wanted - terms
     while len(chosen) < _MOST_OF_A_CLAIM and left:
-        more = max(
-            pool, key=lambda each: (_figures(left & each.terms), len(left & each.terms), score(each.terms, left))
-        )
-        if not (_figures(left & more.terms) or len(left & more.terms) >= _ADDS * len(wanted)):
+        more, terms = max(pool, key=lambda pair: (_count(left & pair[1]), len(left & pair[1])))
+        added = left & terms
+        if not (_count(added) or len(added) >= min(_ADDS_TERMS, max(_ADDS * len(wanted), _FEWEST_ADDED))):
             break
         chosen.append(more)
-        left -= more.terms
+        left -= terms
     return [(each.start, each.end) for each in chosen]
 
 
-def _figures(terms: frozenset[str]) -> int:
-    return sum(any(map(str.isdigit, term)) for term in terms)
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(f"#{figure}" for figure in figures(text))
+
+
+def _count(terms: frozenset[str]) -> int:
+    """How many of the terms are figures (`_figures`)."""
+    return sum(term.startswith("#") for term in terms)
 
 
 @lru_cache(maxsize=4096)

@@ -44,6 +44,8 @@ def dated(text, **given):
         ({"text": "# Policy\n\nVersion 3, valid from 1 May 2026. Owner: Ann."}, ("2026-05-01", "effective day")),
         ({"text": "租赁合同\n\n本合同自2026年5月1日起生效。", "language": "zh"}, ("2026-05-01", "effective day")),
         ({"text": "# How we did\n\nPrepared by Ann Lee, 17 April 2026.\n"}, ("2026-04-17", "letter head")),
+        ({"text": "# Minutes\n\nHeld on 11 March 2025 in the hall, 2 to 4.\n"}, ("2025-03-11", "letter head")),
+        ({"text": "# 工作报告\n\n郑立川执笔，2025年7月18日。\n", "language": "zh"}, ("2025-07-18", "letter head")),
         ({"text": "季度情况\n\n整理：邹雨薇，2026年4月9日\n", "language": "zh"}, ("2026-04-09", "letter head")),
         ({"title": "Minutes of 5 May 2023"}, ("2023-05-05", "heading")),
         ({"name": "minutes/2024-07-05 notes.docx"}, ("2024-07-05", "file name")),
@@ -76,6 +78,7 @@ def test_digits_of_a_file_name_are_read_as_the_date_that_the_text_has():
     assert file_name_dates("IR_110824.txt", "On 11 August 2024 it stopped.") == ["2024-08-11"]
     assert file_name_dates("IR_251108.txt") == ["2025-11-08"]
     assert file_name_dates("Minutes_02032024_v1.docx") == ["2024-03-02"]
+    assert file_name_dates("board-minutes-2025-03-11.md") == file_name_dates("纪要-2025-03-11.md") == ["2025-03-11"]
 
 
 def test_events_inherit_the_date_of_the_heading_above_them_until_the_next_one():

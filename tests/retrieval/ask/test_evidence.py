@@ -141,6 +141,40 @@ def test_each_marker_quotes_the_sentence_for_what_stands_before_it():
     assert other.citations[0].quote == "It was finished in 1889."
 
 
+def _passage(text):
+    return Found(1, 1.0, "c", "d", "", text, 0, len(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "quotes"),
+    [
+        (
+            "| No | Pump | State |\n|---|---|---|\n| P1 | Feed | broken |\n| P2 | Drain | in use |\n| P3 | Fire | broken |",
+            "Two pumps are broken, P1 (feed) and P3 (fire) [1].",
+            ["P1", "P3"],
+        ),
+        (
+            "Date: 2025-05-12 09:20\n\nThe valve failed. Parts take six weeks. The bill came to 41500 euros.",
+            "The bill was 41,500 euros, and parts take six weeks, says the mail of 12 May 2025 [1].",
+            ["41500 euros", "six weeks"],
+        ),
+        (
+            "台账\n\n水泵P1已坏。风机P2在用。水泵P3也坏了，修理要36000元。",
+            "水泵P1和P3坏了，修理要36,000元[1]。",
+            ["P1", "P3"],
+        ),
+    ],
+)
+def test_all_that_a_claim_rests_on_in_a_passage_is_quoted(text, answer, quotes):
+    cited = cite("?", answer, [], [_passage(text)])
+
+    found = " / ".join(each.quote for each in cited.citations)
+    assert all(each in found for each in quotes)
+    assert "in use" not in found
+    assert "Date:" not in found
+    assert len(cited.citations) == len(quotes)
+
+
 @given(
     st.lists(st.integers(0, 9), max_size=4),
     st.lists(st.lists(st.integers(0, 9), unique=True, max_size=5), max_size=4),

@@ -22,7 +22,6 @@ from sag_retrieval.llm_writing.lines import (
 )
 from sag_retrieval.llm_writing.written import (
     Finding,
-    LeftOutKind,
     ListedAnswer,
     ReportAnswer,
     ThemeAnswer,
@@ -41,6 +40,8 @@ _REPLY_TOKENS: Final = 900
 _FINDINGS: Final = 7
 _LISTED: Final = 8
 """Importance of what stands in a list, as it is shown: findings of a theme that weigh more come before it."""
+_OWN: Final = 7
+"""Eighths of a prompt for the events of a theme; the rest is for how their matters went on."""
 _SHORTEST_LINE: Final = 15
 """Estimated tokens of a line that says little."""
 _GONE_ON: Final = 6
@@ -53,8 +54,6 @@ class WritingOptions(Protocol):
     @property
     def model_themes(self) -> int: ...  # noqa: D102  described there
     @property
-    def theme_parts(self) -> int: ...  # noqa: D102  described there
-    @property
     def prompt_tokens(self) -> int: ...  # noqa: D102  described there
     @property
     def max_calls(self) -> int: ...  # noqa: D102  described there
@@ -64,17 +63,11 @@ class WritingOptions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Theme:
-    """A theme with its events in parts that fit into a prompt each."""
+    """A theme, its lines in a prompt, and the expected tokens of the request about it."""
 
-    community: Community
-    parts: tuple[PromptLines, ...]
+    community_id: str
+    shown: PromptLines
     sent: int
-    """Expected tokens of the requests about its parts."""
-
-    @property
-    def calls(self) -> int:
-        """One for each part, and one that makes them one."""
-        return len(self.parts) + (len(self.parts) > 1)
 
 
 @dataclass
@@ -142,7 +135,7 @@ class Writer:
 
     def plan(self, chat: ChatModel | None = None) -> WritingPlan:
         """What writing takes at most; with a model that keeps answers, how many of its calls are answered already."""
-        requests = [request for theme in self._themes for request in self._requests(theme.parts)]
+        requests = [self._about(theme.shown) for theme in self._themes]
         find = getattr(chat, "find", None)
         cached = sum(1 for request in requests if find and find(request) is not None)
         calls, tokens = self._cost(self._themes)
@@ -197,13 +190,12 @@ class Writer:
         """The themes that the budget reaches, the largest first, and the others."""
         themes: list[_Theme] = []
         for place, each in enumerate(communities):
-            rows = first_rows(self.events, each, self.options.prompt_tokens * self.options.theme_parts)
+            rows = first_rows(self.events, each, self.options.prompt_tokens * _OWN // 8)
             beside = by_day(self.events, gone_on(self.events, rows, _GONE_ON))
             lines = event_lines(self.events, rows, self._later)
             lines += event_lines(self.events, beside, self._later, {"theme": "another"})
-            parts = packed(lines, self.options.prompt_tokens)
-            shown = tuple(PromptLines.of(self.events, part) for part in parts[: self.options.theme_parts])
-            theme = _Theme(each, shown, sum(map(request_tokens, self._requests(shown))))
+            shown = PromptLines.of(self.events, packed(lines, self.options.prompt_tokens)[0])
+            theme = _Theme(each.community_id, shown, request_tokens(self._about(shown)))
             calls, tokens = self._cost([*themes, theme])
             if calls > self.options.max_calls or tokens > self.options.max_tokens:
                 return themes, list(communities[place:])
@@ -211,56 +203,38 @@ class Writer:
         return themes, []
 
     def _cost(self, themes: Sequence[_Theme]) -> tuple[int, int]:
-        """Calls, and tokens sent and received, at most: of themes, of those of several parts, of the first page."""
+        """Calls, and tokens sent and received, at most: of themes, of the lists and of the first page."""
         if not themes:
             return 0, 0
-        sent = sum(theme.sent for theme in themes)
-        calls = sum(theme.calls for theme in themes) + 2
-        again = sum(_REPLY_TOKENS * len(theme.parts) for theme in themes if len(theme.parts) > 1)
+        calls = len(themes) + 2
         lists = estimate_tokens(in_prompt(self._listed)) + _REPLY_TOKENS * len(themes)
         whole = sum(min(self.options.prompt_tokens, each) for each in (lists, _REPLY_TOKENS * (len(themes) + 1)))
-        return calls, sent + again + whole + calls * _REPLY_TOKENS
+        return calls, sum(theme.sent for theme in themes) + whole + calls * _REPLY_TOKENS
 
-    def _requests(self, parts: Sequence[PromptLines]) -> list[Request[ThemeAnswer]]:
-        return [self._request("theme", ThemeAnswer, part) for part in parts]
+    def _about(self, shown: PromptLines) -> Request[ThemeAnswer]:
+        return self._request("theme", ThemeAnswer, shown)
 
     def _request(self, name: str, answer: type[AnswerT], shown: PromptLines, **values: str) -> Request[AnswerT]:
         prompt = load_prompt(name, self.language)
         return Request(prompt.fill(lines=in_prompt(shown.lines), **values), answer, STEP, prompt.system)
 
     def _theme_texts(self, asking: Asking) -> dict[str, ThemeText]:
-        """What is kept of each theme; those of several parts are asked about once more, from what their parts gave."""
-        replies = asking.ask_all([request for theme in self._themes for request in self._requests(theme.parts)])
+        """What events support of the answer about each theme; nothing, with the reason, where there is none."""
         found: dict[str, ThemeText] = {}
-        several: list[tuple[_Theme, PromptLines]] = []
-        for theme in self._themes:
-            key = theme.community.community_id
-            kind: LeftOutKind = "theme" if len(theme.parts) == 1 else "part"
-            parts = [self._text(key, next(replies), part, kind) for part in theme.parts]
-            found[key] = next((part for part in parts if part != ThemeText()), ThemeText())
-            if len(parts) > 1:
-                lines = [line for part in parts for line in self._statements({key: part})]
-                first = next(iter(packed(lines, self.options.prompt_tokens)), [])
-                several.append((theme, PromptLines.of(self.events, first)))
-        asked = [each for each in several if len(each[1])]
-        joined = asking.ask_all([self._request("theme_parts", ThemeAnswer, lines) for _, lines in asked])
-        for theme, shown in asked:
-            key = theme.community.community_id
-            whole = self._text(key, next(joined), shown, "theme")
-            found[key] = whole if whole != ThemeText() else found[key]
+        replies = asking.ask_all([self._about(theme.shown) for theme in self._themes])
+        for theme, answer in zip(self._themes, replies, strict=True):
+            key, shown = theme.community_id, theme.shown
+            found[key] = ThemeText()
+            if isinstance(answer, ModelError):
+                self._judge.leave_out(key, "theme", _reason(answer), str(answer))
+                continue
+            of_theme = dict.fromkeys((row for line in shown.lines for row in line.rows), key)
+            found[key] = ThemeText(
+                title=self._judge.title(key, answer.title, [*of_theme]),
+                summary=self._judge.sentences(key, answer.summary, shown),
+                findings=self._judge.findings(key, answer.findings, shown, of_theme.__getitem__),
+            )
         return self._with_own_titles(found)
-
-    def _text(self, key: str, answer: ThemeAnswer | ModelError, shown: PromptLines, kind: LeftOutKind) -> ThemeText:
-        """What events support of an answer about a theme; nothing, with the reason, where there is none."""
-        if isinstance(answer, ModelError):
-            self._judge.leave_out(key, kind, _reason(answer), str(answer))
-            return ThemeText()
-        rows = [row for line in shown.lines for row in line.rows]
-        return ThemeText(
-            title=self._judge.title(key, answer.title, rows),
-            summary=self._judge.sentences(key, answer.summary, shown),
-            findings=self._judge.findings(key, answer.findings, shown, lambda _: key),
-        )
 
     def _with_own_titles(self, texts: dict[str, ThemeText]) -> dict[str, ThemeText]:
         """The texts without titles that another theme has."""

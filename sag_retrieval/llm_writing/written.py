@@ -11,7 +11,7 @@ from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.core.public import public
 from sag_retrieval.models.protocols import AnswerShape, Usage
 
-LeftOutKind = Literal["report", "theme", "part", "title", "sentence", "finding", "reason"]
+LeftOutKind = Literal["report", "theme", "title", "sentence", "finding", "reason"]
 
 
 class WrittenSentence(AnswerShape):

@@ -53,8 +53,6 @@ class ReportOptions(CheckedOptions):
 
     model_themes: Annotated[int, Bounds(1, 1_000), Internal()] = 20
     """Topics that a language model writes about, the largest."""
-    theme_parts: Annotated[int, Bounds(1, 100), Internal()] = 4
-    """Prompts over the events of one topic, the most typical first; their answers are then made one."""
     prompt_tokens: Annotated[int, Bounds(200, 1_000_000)] = 6_000
     """Estimated tokens of events in one prompt."""
     max_calls: Annotated[int, Bounds(0, 100_000)] = 80

@@ -132,17 +132,15 @@ def test_a_budget_leaves_out_the_smallest_themes_before_anything_is_asked(tell, 
     assert [each.reason for each in told.written.left_out if each.kind == "theme"] == ["budget"] * plan.left_out
 
 
-def test_a_theme_larger_than_a_prompt_is_written_in_parts_that_are_made_one(tell):
-    options = ReportOptions(prompt_tokens=200, theme_parts=3)
+def test_a_theme_larger_than_a_prompt_is_written_from_its_most_typical_events(tell):
+    options = ReportOptions(prompt_tokens=200)
 
     told = tell(write_well, months=12, options=options)
 
     asked = [schema_of(call.request) for call in told.server.calls]
-    parts = [call for call in told.server.calls if "Events:" in call.prompt]
-    joined = [call for call in told.server.calls if "same theme" in call.request["messages"][0]["content"]]
-    assert len(parts) == 18
-    assert len(joined) == 6
-    assert asked.count("ReportAnswer") == 1
+    assert asked == ["ThemeAnswer"] * 6 + ["ListedAnswer", "ReportAnswer"]
+    shown = [sum(line.startswith('{"n"') for line in call.prompt.splitlines()) for call in told.server.calls]
+    assert all(1 < lines < 12 for lines in shown[:6])
     for key, text in told.written.themes.items():
         rows = next(each.members for each in told.communities.at(0) if each.community_id == key)
         assert {event for each in text.summary for event in each.event_ids} <= {told.events.event_ids[r] for r in rows}

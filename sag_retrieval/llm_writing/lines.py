@@ -132,9 +132,9 @@ def check(
     said = f" {normal_name(sentence)} "
     cover = {number: _cover(terms, own, shown[number], said) for number in cited}
     ranked = sorted(cited, key=lambda n: (-cover[n], cited.index(n)))
-    kept = ([n for n in ranked if cover[n] >= _LEAST_OWN] or ranked)[:_MOST_CITED]  # of a summary each has little
+    kept = [n for n in ranked if cover[n] >= _LEAST_OWN] or ranked  # of a summary each has little
     reason = _reason(sentence, terms, own, [shown[number] for number in kept], names)
-    return Checked((), reason) if reason else Checked(tuple(kept))
+    return Checked((), reason) if reason else Checked(tuple(kept[:_MOST_CITED]))
 
 
 def _cover(terms: frozenset[str], own: frozenset[str], event: EventEvidence, said: str) -> float:

@@ -87,12 +87,14 @@ class ReportContext:
         return Statement(text, tuple(Reference(row, place) for row in rows), revised=self.revised_of(rows, text))
 
     def revised_of(self, rows: Sequence[int], told: str = "") -> str:
-        """What was said later in place of events; empty for nothing, and where a text has told it."""
-        found = (self.pile.superseding.get(self.events.event_ids[row]) for row in rows)
+        """What was said later in place of events; nothing of what is cited beside them, or what a text has told."""
+        cited = {self.events.event_ids[row] for row in rows}
+        found = (one for each in cited if (one := self.pile.superseding.get(each)))
         said = (
             self.messages.said_later.format(value=one["later_value"] or one["evidence"], day=one["later_said"] or "")
-            for one in found
-            if one and not (one["later_value"] and fold(one["later_value"]) in fold(told))
+            for one in sorted(found, key=lambda one: one["later_event_id"])
+            if one["later_event_id"] not in cited
+            and not (one["later_value"] and fold(one["later_value"]) in fold(told))
         )
         return self.messages.comma.join(dict.fromkeys(each.strip() for each in said))
 

@@ -109,6 +109,7 @@ def test_the_image_is_written_as_the_rules_for_images_say():
     assert {*extras} <= {*project["project"]["optional-dependencies"]}
 
 
+@pytest.mark.slow
 def test_the_server_of_the_compose_file_answers_who_has_a_key(tmp_path):
     pytest.importorskip("uvicorn", reason="serve: uvicorn not installed, an extra")
     service, keys = compose()["serve"], tmp_path / "keys.yaml"

@@ -19,6 +19,8 @@ from tests.support import small_onnx
 from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -33,7 +35,6 @@ def server(home, tmp_path, monkeypatch):
         yield running
 
 
-@pytest.mark.slow
 def test_an_ingest_with_nothing_to_do_and_an_opened_release_send_no_request(server, tmp_path):
     release = bare_ingest(["inbox"])["release"]
     asked = len(server.embedded)
@@ -69,7 +70,6 @@ def test_prefixes_reach_texts_and_questions_and_a_change_embeds_again(server, mo
     assert server.embedded == [["query: Where does the fox live?"]]
 
 
-@pytest.mark.slow
 def test_a_home_that_was_embedded_without_the_prefixes_of_its_family_keeps_its_vectors(server, monkeypatch):
     monkeypatch.setenv("SAG_EMBEDDING_MODEL", "openai:multilingual-e5-small")
     for name in ("QUERY", "PASSAGE"):
@@ -87,7 +87,6 @@ def test_a_home_that_was_embedded_without_the_prefixes_of_its_family_keeps_its_v
     assert any(text.startswith("passage: ") for batch in server.embedded for text in batch)
 
 
-@pytest.mark.slow
 def test_another_model_behind_the_name_is_told_with_a_way_on(server, tmp_path, monkeypatch):
     bare_ingest(["inbox"])
     server.dimension = 8
@@ -101,7 +100,6 @@ def test_another_model_behind_the_name_is_told_with_a_way_on(server, tmp_path, m
         assert release.manifest.dimension == 8
 
 
-@pytest.mark.slow
 def test_a_command_that_used_a_server_ends_without_a_word(server, tmp_path):
     command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", "inbox"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -143,7 +141,6 @@ def embedder_of_release():
         return release.manifest.embedding_model
 
 
-@pytest.mark.slow
 def test_auto_is_hashing_where_its_model_is_missing_and_the_home_keeps_that(home, tmp_path, monkeypatch, caplog):
     embed._embedder_of_new_home.cache_clear()
     (tmp_path / "fox.md").write_text("The Arctic fox lives in the tundra near Oslo.\n")
@@ -163,7 +160,6 @@ def test_auto_is_hashing_where_its_model_is_missing_and_the_home_keeps_that(home
     assert embedder_of_release() == "hashing"
 
 
-@pytest.mark.slow
 def test_auto_is_the_multilingual_model_where_it_loads_and_stays_it(home, tmp_path, monkeypatch):
     if find_spec("model2vec") is None:
         pytest.skip("models: model2vec not installed, an extra or a package with weights")

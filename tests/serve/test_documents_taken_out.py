@@ -148,6 +148,7 @@ def test_every_door_follows_and_no_key_of_a_server_decides(home):
             assert SECRET in answers(address, key)
 
 
+@pytest.mark.slow
 def test_an_ingest_publishes_without_what_is_disabled_and_enabling_reads_nothing_again(home):
     before = (home / "CURRENT").read_text(encoding="utf-8")
     decide_documents("disable", where=LEGAL)

@@ -170,6 +170,7 @@ def ten_answers(release):
     }
 
 
+@pytest.mark.slow
 def test_ten_queries_of_duckdb_lancedb_pandas_and_polars_alone_are_answered_as_by_the_public_face(home, tmp_path):
     home.whole(tmp_path / "whole")
     with home.opened() as release:
@@ -189,6 +190,7 @@ def test_a_release_that_was_copied_to_a_bucket_answers_the_ten_queries(home):
         assert ask_alone(BUCKET, f"s3://{bucket}/release", environment_of(address)) == wanted
 
 
+@pytest.mark.slow
 def test_the_file_is_read_in_its_folder_while_the_next_release_is_published(tmp_path, monkeypatch):
     home = home_in_layers(tmp_path / "with, a comma [0]" / "home")
     with home.opened() as release:

@@ -122,4 +122,9 @@ _face = Sybil(
     fixtures=["demo"],
 )
 
-pytest_collect_file = SybilCollection([_pages, _docstrings, _face]).pytest()
+_examples = SybilCollection([_pages, _docstrings, _face]).pytest()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Examples of pages and packages; no pattern is for the files of tests, which are the most."""
+    return None if file_path.is_relative_to(ROOT / "tests") else _examples(file_path, parent)

@@ -43,7 +43,8 @@ def connection(store: Store, documents: int | None = None) -> closing[duckdb.Duc
 
     For few it is one of the ledger's database: opening another takes longer than small queries do.
     """
-    if documents is not None and documents <= _FEW:
+    count = store.ledger.row_count("keys") // _KEYS_A_DOCUMENT if documents is None else documents
+    if count <= _FEW:
         return closing(store.ledger.cursor())
     return closing(duckdb.connect(config={"memory_limit": "2GB"}))
 

@@ -319,12 +319,12 @@ class LanceTables:
     def leave_out(self, name: str, is_kept: Callable[[pa.Table], Flags], more: Iterable[pa.RecordBatch] = ()) -> None:
         """Write those files again that hold rows to be left out, and append more; nothing of these stays in any file.
 
-        Rows that move keep the ids they had, by `moved`. Of hidden rows nothing stays either. A table that is not
-        mapped, or that has an index of its vectors, is written again as a whole.
+        Rows that move keep the ids they had, by `moved`. Of hidden rows nothing stays either, and no index. A table
+        that is not mapped is written again as a whole.
         """
         self.sweep()
         before = self.sealed()[name]
-        if not before.runs or any(file.startswith("_indices") for file in before.files):
+        if not before.runs:
             self.rewrite(name, lambda batch: batch.filter(pa.array(is_kept(batch))), more)
             return
         rows, table = self.ids(name), self._open_to_change(name)
@@ -342,12 +342,15 @@ class LanceTables:
             table.add(_reader(first, batches))
         elif not files:
             return
+        for index in table.list_indices():
+            table.drop_index(index.name)
         for file in files:
             table.delete(f"_rowid >= {file << _FILE_BITS} AND _rowid < {(file + 1) << _FILE_BITS}")
         if len(staying):  # they come first
             query = table.search().with_row_id(with_row_id=True).select([ID]).offset(left).limit(len(staying))
             now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64)
         gone = {run[1] for run in before.runs if run[0] >> _FILE_BITS in files} | {*hiding}
+        gone |= {file for file in before.files if file.startswith("_indices")}
         moved = _moved_again(before.moved, _moved_rows(staying, now), files)
         seen = replace(before, rows=left, runs=[run for run in before.runs if run[1] not in gone], moved=moved)
         self._seal(name, seen, table, {self.folder / before.folder / file for file in gone})

@@ -20,7 +20,8 @@ from sag_retrieval.release.taken_out import read_taken_out
 
 PURGE = "purge"
 """Ledger step that marks: a document was removed, so no dead row may stay after this run."""
-_LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current"
+_LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current WHERE step = ? AND part <> '' GROUP BY 1 ORDER BY 1"
+_MEMBERS = "SELECT unit FROM current WHERE step = ? AND part = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +200,14 @@ class Store:
         With `columns`, at least those columns.
         """
         yield no_rows(schema_of(table))
-        live = self.ledger.select(f"{_LIVE_ROWS} WHERE step = '{table}' AND part <> '' GROUP BY 1")
-        rows_of = {str(part): count for part, count in live}
+        live = self.ledger.select_once(_LIVE_ROWS, table)
         read = None if columns is None else sorted({"document_id", *columns})
-        for part, members in self.places(table).items():
-            rows = self.parts.read(table, part, read)
-            with reading(self.parts.path(table, part)):  # a file of another table has other columns
-                is_live = rows.num_rows == rows_of[part]
-                rows = rows if is_live else of_documents(rows, members)
+        for part, count in live:
+            rows = self.parts.read(table, str(part), read)
+            with reading(self.parts.path(table, str(part))):  # a file of another table has other columns
+                if rows.num_rows != count:
+                    members = self.ledger.select(_MEMBERS, table, part)
+                    rows = of_documents(rows, {str(member) for (member,) in members})
                 rows = with_columns(rows, schema_of(table)) if read is None else rows.select(read)
             yield rows
 

@@ -48,7 +48,7 @@ def test_a_killed_ingest_leaves_no_process_that_converts_or_works(home: Path, tm
 
     os.kill(command.pid, signal.SIGKILL)
     assert command.wait() == -signal.SIGKILL
-    _, left = psutil.wait_procs(started, timeout=10)
+    _, left = psutil.wait_procs(started, timeout=60)
     for each in left:
         each.kill()
 

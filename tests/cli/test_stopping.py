@@ -20,7 +20,7 @@ from tests.support.terminal import SAG
 pytestmark = pytest.mark.slow
 
 SECONDS = 10.0
-"""What Docker gives a container to end."""
+"""What Docker gives a container to end, on a machine that has time: a busy one gives a process its share alone."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def stopped(process: "subprocess.Popen[str]", sent: signal.Signals, *, everybody
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise
-    assert time.monotonic() - at < SECONDS
+    assert time.monotonic() - at < SECONDS * max(1, os.getloadavg()[0] / (os.cpu_count() or 1))
     return said
 
 

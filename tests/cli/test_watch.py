@@ -17,7 +17,7 @@ from sag_retrieval import open_release
 from sag_retrieval.core.errors import SourceError
 from tests.support.terminal import SAG
 
-SECONDS = 120.0
+SECONDS = 600.0
 
 
 @contextmanager
@@ -40,25 +40,27 @@ def watching(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", "Queue[
 
 @pytest.mark.slow
 def test_each_change_is_one_run_an_error_ends_nothing_and_sigterm_ends_it(home: Path, tmp_path: Path):
-    inbox = tmp_path / "inbox"
+    inbox, aside = tmp_path / "inbox", tmp_path / "aside"
     inbox.mkdir()
+    (aside / "b").mkdir(parents=True)
     (inbox / "a.md").write_text("# Heron\n\nLumen Optics built the Heron buoy in 2021.\n")
+    for number in range(20):
+        (aside / f"b/{number}.md").write_text(f"# Egret {number}\n\nOrin Pumps built buoy {number} in 2022.\n")
     with watching("inbox", "--json") as (process, lines):
         first = json.loads(lines.get(timeout=SECONDS))
-        for number in range(20):
-            (inbox / f"b{number}.md").write_text(f"# Egret {number}\n\nOrin Pumps built buoy {number} in 2022.\n")
         (inbox / ".hidden.md").write_text("# Hidden\n")
+        (aside / "b").rename(inbox / "b")  # 20 documents at once, however busy the machine is
         second = json.loads(lines.get(timeout=SECONDS))
-        for path in inbox.glob("*.md"):
-            path.unlink()
+        for name in ("b", "a.md"):
+            (inbox / name).rename(aside / name)
         failed = lines.get(timeout=SECONDS)
-        (inbox / "a.md").write_text("# Heron\n\nLumen Optics built the Heron buoy in 2023.\n")
-        for number in range(20):
-            (inbox / f"b{number}.md").write_text(f"# Egret {number}\n\nOrin Pumps built buoy {number} in 2022.\n")
+        (aside / "a.md").write_text("# Heron\n\nLumen Optics built the Heron buoy in 2023.\n")
+        for name in ("b", "a.md"):
+            (aside / name).rename(inbox / name)
         third = json.loads(lines.get(timeout=SECONDS))
         process.send_signal(signal.SIGTERM)
         code = process.wait(SECONDS)
-        last = lines.get(timeout=10)
+        last = lines.get(timeout=SECONDS)
 
     assert [each["steps"]["documents"]["new"] for each in (first, second, third)] == [1, 20, 0]
     assert third["steps"]["documents"]["changed"] == 1

@@ -34,7 +34,7 @@ SEARCH = ("search", "Who built the Heron buoy?")
 FILES = {
     "heron.md": "# The Heron buoy\n\nThe Heron buoy is built by Lumen Optics in Port Ansel.\n",
     "海鹭.md": "# 海鹭浮标\n\n海鹭浮标由光澜公司在安塞港制造。\n",
-    "broken.pdf": "%PDF-1.7 this is no page",
+    "broken.md": "",
 }
 Home = Path
 
@@ -316,7 +316,7 @@ AS_VERIFIED = {
     ),
 }
 SOURCES = {
-    "put aside": Fault("skipped with errors; `sag status` shows why", shown_by=("ingest",), shows="broken.pdf"),
+    "put aside": Fault("skipped with errors; `sag status` shows why", shown_by=("ingest",), shows="broken.md"),
     "a source in another's place": Fault(
         " is already a source; `sag sources forget`", follow_another, ("sources", "move", "inbox", "other.md")
     ),

@@ -38,11 +38,12 @@ def test_the_services_of_the_compose_file_ingest_into_a_bucket_and_the_page_show
             (services.folder / "srv/inbox/a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.")
             services.start("code", "webserver", "daemon")
             until(services.is_up, "the page")
+            wanted = {"SENSOR", "SCHEDULER", "QUEUED_RUN_COORDINATOR", "MONITORING"}
+            until(lambda: wanted <= services.healthy_daemons(), "the daemons")  # so that one check is enough
             until(lambda: services.run(*code_check) == 0, "the health check of the code location", pause=2)
             until(lambda: services.run(*checks["daemon"]) == 0, "the health check of the daemon", pause=2)
 
             assert services.ended(services.launch("ingest")) == "SUCCESS"
-            wanted = {"SENSOR", "SCHEDULER", "QUEUED_RUN_COORDINATOR", "MONITORING"}
             until(lambda: wanted <= services.healthy_daemons(), "daemons without a fault")
             assert services.ended(services.launch("prune")) == "SUCCESS"
             assert list((services.folder / "srv/home").iterdir()) == []
@@ -108,6 +109,7 @@ def test_the_image_is_written_as_the_rules_for_images_say():
     assert {*extras} <= {*project["project"]["optional-dependencies"]}
 
 
+@pytest.mark.slow
 def test_the_server_of_the_compose_file_answers_who_has_a_key(tmp_path):
     pytest.importorskip("uvicorn", reason="serve: uvicorn not installed, an extra")
     service, keys = compose()["serve"], tmp_path / "keys.yaml"

@@ -23,7 +23,7 @@ def test_a_busy_process_ends_with_its_parent():
         assert parent.stdout is not None
         busy = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
-        _, left = psutil.wait_procs([busy], timeout=15)
+        _, left = psutil.wait_procs([busy], timeout=60)
         for each in left:
             each.kill()
 

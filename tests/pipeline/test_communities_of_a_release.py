@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import lancedb
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -25,6 +24,7 @@ from sag_retrieval.clusters.storage import read_tables
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.release.reader import Reader, open_reader
+from sag_retrieval.release.vectors import open_database
 from sag_retrieval.reports.report import make_report
 from sag_retrieval.topics.naming import Described
 from sag_retrieval.topics.stored import MADE_FOR, NAMED_BY, VECTORS, kept_communities, release_communities
@@ -126,7 +126,7 @@ def test_a_damaged_file_of_their_lance_table_is_told_and_the_table_made_again(ho
     assert fault.file.endswith("lance/communities.lance")
     assert data.name in fault.what
     assert [each.file for each in done] == [fault.file]
-    assert lancedb.connect(table.parent).open_table("communities").count_rows() > 1
+    assert open_database(table.parent).open_table("communities").count_rows() > 1
     assert verify_home(home, deep=True).faults == []
 
 

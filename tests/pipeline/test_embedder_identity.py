@@ -19,6 +19,8 @@ from tests.support import small_onnx
 from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -98,7 +100,6 @@ def test_another_model_behind_the_name_is_told_with_a_way_on(server, tmp_path, m
         assert release.manifest.dimension == 8
 
 
-@pytest.mark.slow
 def test_a_command_that_used_a_server_ends_without_a_word(server, tmp_path):
     command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", "inbox"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
 
-import lancedb
 import pytest
 
 from sag_pipeline.integrity.repair import repair_home
@@ -25,6 +24,7 @@ from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered
 from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.release.remote import manifest_files
+from sag_retrieval.release.vectors import open_database
 from sag_retrieval.remote.buckets import Files, open_files
 from sag_retrieval.remote.mirror import bytes_below, make_room, mirror_of
 from tests.support.bare_ingest import bare_ingest
@@ -110,7 +110,7 @@ def test_a_home_in_a_bucket_is_made_here_and_searched_there(bucket: str, source:
     assert ids == (made["release"], "zh")
     assert [each.release_id for each in list_releases() if each.is_current] == [made["release"]]
     assert not (mirror / "tables").exists()  # a reader fetches releases alone
-    tables = lancedb.connect(mirror / "releases" / made["release"] / "lance")
+    tables = open_database(mirror / "releases" / made["release"] / "lance")
     assert all(tables.open_table(name).count_rows() for name in ("chunks", "events", "keys", "communities"))
 
 

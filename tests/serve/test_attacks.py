@@ -5,10 +5,10 @@ import json
 import shutil
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import psutil
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from sag_retrieval.cli.main import main
 from tests.serve.conftest import SECRET, serving
 from tests.support.chat_server import Answer, ChatServer
+from tests.support.deployed import until
 from tests.support.loops import finished
 
 pytest.importorskip("fastapi", reason="serve: fastapi not installed, an extra")
@@ -372,14 +373,13 @@ def test_work_stops_when_its_client_has_gone(served_home, monkeypatch):
         with serving(build_app(service, LOOPBACK)) as address:
             with httpx.stream("POST", f"{address}/v1/ask?stream=true", json=asked, timeout=60) as answer:
                 assert answer.status_code == 200
-                assert begun.wait(30)
-            time.sleep(0.5)  # the server sees that the connection is closed
+                assert begun.wait(300)
+            port = httpx.URL(address).port
+            held = psutil.Process().net_connections
+            until(lambda: not any(one.laddr.port == port and one.raddr for one in held()), "the closed connection")
             go_on.set()
-            until = time.monotonic() + 30
-            while service.current._held.users and time.monotonic() < until:
-                time.sleep(0.01)
+            until(lambda: not service.current._held.users, "the end of the work", pause=0.01)
 
-            assert service.current._held.users == 0
             assert len(server.calls) == 1, "the question was rewritten, and not answered"
             with service.use(is_heavy=True):
                 pass

@@ -148,6 +148,7 @@ def test_every_door_follows_and_no_key_of_a_server_decides(home):
             assert SECRET in answers(address, key)
 
 
+@pytest.mark.slow
 def test_an_ingest_publishes_without_what_is_disabled_and_enabling_reads_nothing_again(home):
     before = (home / "CURRENT").read_text(encoding="utf-8")
     decide_documents("disable", where=LEGAL)
@@ -167,6 +168,7 @@ def test_an_ingest_publishes_without_what_is_disabled_and_enabling_reads_nothing
     assert (home / "CURRENT").read_text(encoding="utf-8") == before
 
 
+@pytest.mark.slow
 def test_what_is_deleted_leaves_no_byte_and_stays_away_though_its_source_has_it(home):
     decide_documents("disable", where={"document_id": "notes/price.md"})
     decide_documents("delete", where=LEGAL)
@@ -185,6 +187,7 @@ def test_what_is_deleted_leaves_no_byte_and_stays_away_though_its_source_has_it(
         assert SECRET in told(release.search(QUESTIONS[0]))
 
 
+@pytest.mark.slow
 def test_a_home_of_layers_hides_documents_of_each(home, tmp_path, monkeypatch):
     monkeypatch.setattr("sag_pipeline.publish.publish._LAYERING", ONE_BY_ONE)  # a large home has layers by itself
     more = [{"id": f"more/{n}.md", "text": f"The buoy Egret {n} costs {n + 2} euros."} for n in range(42)]

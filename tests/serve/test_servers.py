@@ -261,7 +261,7 @@ def test_the_command_serves_until_it_is_stopped(served_home):
         url = json.loads(told)["url"]
         found = httpx.post(f"{url}/v1/search", json={"query": QUESTION}, timeout=60)
         process.terminate()
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=300)
 
     assert (found.status_code, process.returncode, errors) == (200, 0, "")
 

@@ -170,7 +170,8 @@ class Services:
             __typename ... on LaunchRunSuccess {run {runId}} ... on PythonError {message}}}"""
         selector = {"repositoryLocationName": "sag", "repositoryName": "__repository__", "jobName": job}
         found = self.asked(query, p={"selector": selector, "runConfigData": {}, "mode": "default"})["launchRun"]
-        if found["__typename"] == "PipelineNotFoundError":
+        is_away = "UserCodeUnreachable" in found.get("message", "")
+        if found["__typename"] == "PipelineNotFoundError" or is_away:
             return ""
         assert found["__typename"] == "LaunchRunSuccess", found
         return str(found["run"]["runId"])

@@ -15,7 +15,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -86,7 +86,7 @@ def run_every_step(folder: Path, documents: Sequence[Path], sections: int = 12) 
     (source / "long.md").write_text(_long(documents, sections), encoding="utf-8")
     with ChatServer(SmallModel()) as server:
         settings = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "SAG_CHAT_MODEL": "openai:scripted"}
-        with _environment(**settings, SAG_HOME=str(folder / "home")):
+        with chdir(folder), _environment(**settings, SAG_HOME=str(folder / "home")):  # not where records are asked for
             run_ingest([str(source)], build_options(RunOptions, INGEST, what="ingest"))
             report = run_job("report", REPORT)["report"]
             _ask_every_way(folder)

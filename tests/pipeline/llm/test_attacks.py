@@ -7,12 +7,18 @@ from tests.support.obedient_model import UNCHECKED, Attack, attacks, run_attack
 ALL = attacks()
 OF_EACH = list({(attack.step, attack.language): attack for attack in ALL}.values())
 """One attack on each step in each language."""
+LONG = {"sections", "section_summaries"}
+"""Steps that read a document long enough for many calls: by default one attack each in each language is tried."""
+
+
+def marks_of(attack):
+    return pytest.mark.slow if attack.step in LONG and attack not in OF_EACH else ()
 
 
 @pytest.mark.parametrize(
     ("attack", "mixed"),
     [
-        *(pytest.param(attack, True, id=f"mixed sources-{attack.id}") for attack in ALL),
+        *(pytest.param(attack, True, id=f"mixed sources-{attack.id}", marks=marks_of(attack)) for attack in ALL),
         *(pytest.param(attack, False, id=f"own calls-{attack.id}", marks=pytest.mark.slow) for attack in OF_EACH),
     ],
 )

@@ -109,6 +109,7 @@ def another_type(request: Request) -> dict[str, Any]:
     return knows_both_scripts(request, key_type="person")
 
 
+@pytest.mark.slow
 def test_a_known_name_of_another_type_is_not_taken_and_counted(home: Path, source, monkeypatch: pytest.MonkeyPatch):
     _, wrong = splits_and_wrong(ingested(home, source, monkeypatch, another_type))
 

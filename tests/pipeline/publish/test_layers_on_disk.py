@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-import lancedb
 import pyarrow.parquet as pq
 import pytest
 
@@ -23,6 +22,7 @@ from sag_retrieval.release.manifest import OF_LARGE, Manifest
 from sag_retrieval.release.mapped_arrays import PACK, open_pack
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.releases import Releases, prune_releases
+from sag_retrieval.release.vectors import open_database
 from tests.pipeline.publish.histories import ONE_BY_ONE, Home, Made, records
 from tests.pipeline.publish.killed import publish_killed
 
@@ -85,7 +85,7 @@ def names(home: Home) -> set[str]:
 
 def in_lance(home: Home) -> dict[str, list[dict[str, object]]]:
     """The rows of the Lance tables of the current release, sorted."""
-    tables = lancedb.connect(Releases(home.folder).path() / "lance")
+    tables = open_database(Releases(home.folder).path() / "lance")
     rows = {name: tables.open_table(name).to_arrow().to_pylist() for name in KINDS}
     return {name: sorted(each, key=lambda row: row[f"{name[:-1]}_id"]) for name, each in rows.items()}
 

@@ -5,7 +5,6 @@ import random
 import igraph
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score
 
 from sag_retrieval.clusters.clustering import build_communities, measure, partition, to_graph
 from sag_retrieval.clusters.events import EventLinks
@@ -27,6 +26,8 @@ def groups_of(communities: Communities, size: int, level: int = 0) -> np.ndarray
 @pytest.mark.parametrize("size", [1_000, 10_000])
 @pytest.mark.parametrize("method", ["leiden", "leiden-modularity"])
 def test_planted_topics_are_found_at_every_size(size, method):
+    from sklearn.metrics import adjusted_rand_score  # takes a second, of each worker
+
     events, topic = planted(size, seed=7)
 
     communities = build_communities(events, ClusterOptions(method=method))
@@ -35,6 +36,8 @@ def test_planted_topics_are_found_at_every_size(size, method):
 
 
 def test_the_way_of_the_seed_is_there_as_the_exact_mode():
+    from sklearn.metrics import adjusted_rand_score  # takes a second, of each worker
+
     events, topic = planted(300, noise=0.0, seed=2)
 
     communities = build_communities(events, ClusterOptions(method="louvain", pairs="all"))

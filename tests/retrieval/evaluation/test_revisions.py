@@ -14,6 +14,7 @@ OLD, NEW = Value("480 euros", ("480",)), Value("520 euros", ("520",))
 PRESENT = Asked("bare-1", "present", "What is the rent?", (NEW,), (OLD,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", HALVES)
 def test_a_pile_has_27_facts_eleven_of_them_never_revised(half, tmp_path: Path):
     words = words_of(half)

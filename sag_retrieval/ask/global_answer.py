@@ -86,7 +86,7 @@ class ThemeSources(RowSources):
             if not 0 <= start < end <= len(passage.text):
                 start, end = sentence_for(events.contents[row], "", passage.text)
             known = (passage.chunk_id, passage.start + start, passage.start + end)
-            same = next((each.marker for each in self.citations if (each.chunk_id, each.start, each.end) == known), 0)
+            same = next((each.marker for each in self.citations if _is_one(known, each)), 0)
             self._marker[row] = same or len(self.citations) + 1
             if not same:
                 quote = passage.text[start:end]
@@ -95,6 +95,14 @@ class ThemeSources(RowSources):
         return self._marker[row]
 
 
+def _is_one(span: tuple[str, int, int], cited: Citation) -> bool:
+    """Whether a span of a chunk and what is cited are the same but for a mark at one end."""
+    chunk, start, end = span
+    common = min(end, cited.end) - max(start, cited.start)
+    return chunk == cited.chunk_id and common > _ONE * max(end - start, cited.end - cited.start)
+
+
+_ONE: Final = 0.9
 _MOST, _MOST_ROWS = 6, 10
 """Sentences, and rows of tables, that answer without a model."""
 _OF_A_DOCUMENT: Final = 2

@@ -58,9 +58,13 @@ class EventEvidence:
     """Its keys in every script, as `normal_name` has them."""
     is_cjk: bool = False
     """Whether the event itself is Chinese or Japanese."""
+    passage: str = ""
+    """The passage in which it was read, as `text`: a name of it may stand for what the event calls *the bank*."""
+    words: frozenset[str] = frozenset()
+    """Of the passage."""
 
     @classmethod
-    def of(cls, content: str, *more: str, names: Sequence[str] = ()) -> "EventEvidence":
+    def of(cls, content: str, *more: str, names: Sequence[str] = (), passage: str = "") -> "EventEvidence":
         """The evidence of an event by all that is known of it."""
         parts = (content, *more, *names)
         joined = "\n".join(filter(None, parts))
@@ -68,7 +72,9 @@ class EventEvidence:
         joined = " ".join([joined, *(_MONTHS[month] for month in months if month in _MONTHS)])
         folded = tuple(name for name in map(normal_name, names) if len(name) >= _SHORTEST_NAME)
         text = f" {normal_name(joined)} "
-        return cls(text, frozenset(tokens(joined)), frozenset(figures(joined)), folded, is_cjk(content))
+        terms, words = frozenset(tokens(joined)), frozenset(tokens(passage))
+        around = f" {normal_name(passage)} "
+        return cls(text, terms, frozenset(figures(joined)), folded, is_cjk(content), around, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +177,8 @@ def _unstated(
     """Whether a figure of a sentence, or a name in it, stands in none of the events."""
     if not own <= frozenset[str]().union(*(event.figures for event in events)):
         return "figure"
-    held = frozenset[str]().union(*(event.terms for event in events))
-    text, said = "\n".join(event.text for event in events), f" {normal_name(sentence)} "
+    held = frozenset[str]().union(*(event.terms | event.words for event in events))
+    text, said = "\n".join(event.text + event.passage for event in events), f" {normal_name(sentence)} "
     if any(_stands_in(name, said) and not _stands_in(name, text) for name in names):
         return "name"
     return "name" if any(not set(tokens(word)) <= held for word in _capitalised(sentence)) else None
@@ -408,8 +414,9 @@ class Judge:
             names = [name for key in _keys_of(events, row) for name in events.keys.names_of(key)]
             title = events.documents.titles[int(events.document[row])]
             days = (events.dates[row] or "", day_of(events, row))
-            known = "\n".join(self.everywhere)
-            self._evidence[row] = EventEvidence.of(events.contents[row], *days, title, known, names=names)
+            more = (*days, title, *self.everywhere)
+            passage = events.chunks.texts[int(events.chunk[row])]
+            self._evidence[row] = EventEvidence.of(events.contents[row], *more, names=names, passage=passage)
         return self._evidence[row]
 
 

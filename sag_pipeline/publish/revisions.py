@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.extract.claims import Claim, Revision, sentences_of, unsure_from
+from sag_pipeline.extract.claims import Claim, Revision, sentences_of, silences, unsure_from
 from sag_pipeline.extract.compared import STATEMENTS, changed
 from sag_pipeline.extract.revision_decisions import decided, decisions_digest, read_revision_decisions
 from sag_pipeline.extract.revisions import REVISIONS_VERSION, compared, settled, statement_rows
@@ -198,7 +198,8 @@ def _claims(store: Store, names: pa.Table, wanted: Collection[str] | None) -> li
     for event, document, *_ in events:
         of_document[document] |= named.get(event, {})
     found, about = [], dict[tuple[str, str], frozenset[str]]()
-    for event, document, chunk, content, title, said, start in events:
+    silent = silences([content for _, _, _, content, *_ in events])
+    for (event, document, chunk, content, title, said, start), unsaid in zip(events, silent, strict=True):
         language, unsure = documents.get(document, ("en", _NOT_KNOWN))
         if (document, title) not in about:
             folded = fold(title)
@@ -211,6 +212,7 @@ def _claims(store: Store, names: pa.Table, wanted: Collection[str] | None) -> li
                 persons=persons.get(event, frozenset()),
                 about=about[document, title],
                 is_unsure=start is not None and start >= unsure,
+                silent=unsaid,
             )
         )
     return found

@@ -33,8 +33,12 @@ def revising(name: str) -> re.Pattern[str]:
         >>> [bool(revising("corrects").search(text)) for text in ("The slide was wrong.", "以此为准。", "It is fine.")]
         [True, True, False]
     """
+    return re.compile("|".join(_expressions(name)), re.IGNORECASE)
+
+
+def _expressions(name: str) -> list[str]:
     found = [own["patterns"][name] for own in language_tables("revising.toml") if name in own["patterns"]]
-    return re.compile("|".join(each if isinstance(each, str) else "|".join(each) for each in found), re.IGNORECASE)
+    return [one for each in found for one in ([each] if isinstance(each, str) else each)]
 
 
 def subject_terms(text: str) -> frozenset[str]:
@@ -81,6 +85,35 @@ def span_words() -> str:
     """
     ends = ("begins_before", "ends_before", "begins_behind", "ends_behind", "is_open")
     return "|".join(_AROUND_WORDS.sub("", revising(name).pattern) for name in ends)
+
+
+_TO_LOOSEN = re.compile(
+    r"\(\?<?[=!](?:[^()\\]|\\.|\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\))*\)|\\b|[$^]"
+    r"|(?P<often>\{\d+(?:,\d*)?\}|[*+]\+)|(?P<one>\[(?:[^\]\\]|\\.)*\]|\\[wsd])"
+)
+"""What binds words to what stands beside them; how often something stands; a character of a class."""
+_AS_RE2 = ((r"\w", r"\pL\pN_"), (r"\s", r"\s\pZ"), (r"\d", r"\p{Nd}"))
+
+
+@cache
+def may_say(name: str) -> tuple[str, ...]:
+    """Expressions for RE2, which reads a column at once: a text where `revising(name)` finds anything matches one.
+
+    Examples:
+        >>> import pyarrow.compute as pc
+        >>> pc.match_substring_regex(["It was wrong.", "Is it fine?"], may_say("wrong_behind")[0]).to_pylist()
+        [True, False]
+    """
+    return tuple(_TO_LOOSEN.sub(_loosened, each) for each in _expressions(name))
+
+
+def _loosened(found: re.Match[str]) -> str:
+    if not found["one"]:
+        return "*" if found["often"] else ""
+    read = found[0].encode().decode("unicode_escape") if "\\u" in found[0] else found[0]
+    for own, other in _AS_RE2:
+        read = read.replace(own, other)
+    return read if read[0] == "[" else f"[{read}]"
 
 
 def span_of(text: str, language: str = "en", said: str = "") -> Validity:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -176,11 +176,6 @@ class Claim:
         return frozenset(each for each in found if len(each.strip("0")) >= _EXACT and not _YEAR.fullmatch(each))
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """Every word, values and all."""
-        return subject_terms(self.content)
-
-    @cached_property
     def terms(self) -> frozenset[str]:
         """Words beside values and beside words of correction; of Chinese the pairs."""
         text = self.content
@@ -273,11 +268,17 @@ class Claim:
 
     def has(self, name: str) -> bool:
         """Whether its words or its title have a name."""
-        return fold(name) in self._folded
+        return folded_name(name) in self._folded
 
     @cached_property
     def _folded(self) -> str:
         return fold(f"{self.content}\n{self.title}")
+
+
+@lru_cache(maxsize=1 << 16)
+def folded_name(name: str) -> str:
+    """A name for comparing: many statements have the same one."""
+    return fold(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +355,9 @@ def sentences_of(whole: Claim) -> list[Claim]:
     speaker = _SPEAKER.match(text)
     first = speaker.end() if speaker and speaker[1] in whole.names.values() else 0
     spans = [*spans_within(text, first, len(text))]
+    if spans == [(0, len(text))] and not _OPENS.match(text) and all(name in text for name in whole.names.values()):
+        if "; " not in text or not _LABEL.search(text):
+            return [whole]
     for number, (start, end) in enumerate(spans):
         said = text[start:end]
         said = said[opens.end() :] if (opens := _OPENS.match(said)) else said

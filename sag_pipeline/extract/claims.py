@@ -266,9 +266,9 @@ class Claim:
         found = file_name_dates(self.title) or file_name_dates(self.document_id)
         return found[0] if found and len(found[0]) < len("2025-01-01") else ""
 
-    def has(self, name: str) -> bool:
-        """Whether its words or its title have a name."""
-        return folded_name(name) in self._folded
+    def has(self, *names: str) -> bool:
+        """Whether its words or its title have one of some names."""
+        return any(folded_name(name) in self._folded for name in names)
 
     @cached_property
     def _folded(self) -> str:

@@ -81,7 +81,9 @@ class PairChange:
     together: Rows64
     """Pairs worth comparing: with a new statement, or brought together by a word that few enough have now."""
     alike: Floats
-    """Shared share of the words of each of them."""
+    """Shared share of the words of each of them; 0 where both were said in one place."""
+    is_told: Flags
+    """Whether one of them may take back a number of the other, or say who takes an office."""
     apart: Rows64
     """Pairs of statements that stay and are compared no more."""
 
@@ -122,22 +124,22 @@ def changed(stay: pa.Table, new: pa.Table, gone: pa.Table, largest: int = _LARGE
     is_word = np.arange(len(owner)) < (starts[:-1] + np.asarray(every["words"]))[owner]
     shape = len(every), max(1, count)
     words = csr_array((np.ones(is_word.sum(), np.int32), (owner[is_word], code[is_word])), shape)
-    together, alike = _worth(every, words, np.concatenate([together, _only(closer, farther)]))
-    return PairChange(every.slice(0, end), together, alike, _worth(every, words, _only(farther, closer))[0])
+    worth = _worth(every, words, np.concatenate([together, _only(closer, farther)]))
+    return PairChange(every.slice(0, end), *worth, apart=_worth(every, words, _only(farther, closer))[0])
 
 
-def _worth(statements: pa.Table, words: csr_array, pairs: Rows64) -> tuple[Rows64, Floats]:
-    """Of pairs those where a closer look can find something, and how alike they are."""
+def _worth(statements: pa.Table, words: csr_array, pairs: Rows64) -> tuple[Rows64, Floats, Flags]:
+    """Of pairs those where a closer look can find something, how alike they are, and whether words tell of them."""
     signs, places, counts = (np.asarray(statements[name]) for name in ("signs", "place", "words"))
     one, other = pairs.T
     steps = (slice(start, start + _MOST_AT_ONCE) for start in range(0, len(pairs), _MOST_AT_ONCE))
     shared = [words[one[step]].multiply(words[other[step]]).sum(axis=1) for step in steps]
     both = np.concatenate([np.zeros(0, np.int64), *shared])
-    alike = both / np.maximum(1, counts[one] + counts[other] - both)
+    alike = both / np.maximum(1, counts[one] + counts[other] - both) * (places[one] != places[other])
     either, each = signs[one] | signs[other], signs[one] & signs[other]
     is_told = (either & TAKES > 0) | ((either & CORRECTS > 0) & (each & STATES > 0))
-    is_worth = is_told | ((alike >= LEAST_ALIKE) & (places[one] != places[other]))
-    return pairs[is_worth], alike[is_worth]
+    is_worth = is_told | (alike >= LEAST_ALIKE)
+    return pairs[is_worth], alike[is_worth], is_told[is_worth]
 
 
 def _few(code: Rows64, count: int, largest: int) -> Flags:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -128,17 +127,21 @@ def compared(statements: Mapping[int, Claim] | Sequence[Claim], change: PairChan
     """What the pairs of a change revise, of statements by their rows; neither the order of the pairs nor that of a pair
     matters.
     """
-    for (row, other_row), alike in zip(change.together.tolist(), change.alike.tolist(), strict=True):
-        one, other = sorted((statements[row], statements[other_row]), key=attrgetter("event_id"))
+    columns = (*change.together.T, change.alike, change.is_told)
+    for row, other_row, alike, is_told in zip(*(column.tolist() for column in columns), strict=True):
+        one, other = statements[row], statements[other_row]
+        if one.event_id > other.event_id:
+            one, other = other, one
         if one.content != other.content and event_of(one.event_id) != event_of(other.event_id):
-            made = worded_revision(one, other) or _compare(one, other, alike)
+            made = worded_revision(one, other) if is_told else None
+            made = made or (_compare(one, other, alike) if alike >= LEAST_ALIKE else None)
             if made:
                 yield made
 
 
 def _compare(one: Claim, other: Claim, alike: float) -> Revision | None:
     """The revision that two statements with a share of their words in common make without saying so, or None."""
-    if (one.document_id == other.document_id and one.said == other.said) or not _may_differ(one, other, alike):
+    if not _may_differ(one, other, alike):
         return None
     likeness = _likeness(one.terms, other.terms)
     if likeness.alike < LEAST_ALIKE or one.numbers != other.numbers or (one.is_weak and other.is_weak):
@@ -163,17 +166,21 @@ def _compare(one: Claim, other: Claim, alike: float) -> Revision | None:
 
 
 def _may_differ(one: Claim, other: Claim, alike: float) -> bool:
-    """Whether a closer look can find something: values of a kind differ, or all else is so alike that one may deny."""
-    if alike < LEAST_ALIKE or not (_is_named(one, other) or _is_named(other, one) or _may_be_ordered(one, other)):
+    """Whether a closer look can find something: values of a kind differ, or all else is so alike that one may deny.
+
+    Signs that cost least come first, as most pairs are not read for values.
+    """
+    if not (_may_name(one, other) or _may_name(other, one) or _may_be_ordered(one, other)):
         return False
-    if alike >= _NEARLY_SAME:  # most pairs are not read for values
+    if alike >= _NEARLY_SAME:
         return True
     return any(len(one.kinds[kind] | other.kinds[kind]) > 1 for kind in one.kinds.keys() & other.kinds.keys())
 
 
-def _is_named(earlier: Claim, later: Claim) -> bool:
-    """Whether the later one names, or both begin with, what the earlier one is about."""
-    return any(later.has(name) for name in earlier.names.values()) or bool(_common_topic(earlier.topic, later.topic))
+def _may_name(earlier: Claim, later: Claim) -> bool:
+    """Whether the later one names what the earlier one names, or has its first Chinese words."""
+    head = earlier.topic[:_SUBJECT]
+    return later.has(*earlier.names.values()) or (head in later.topic and is_cjk(head))
 
 
 def _may_be_ordered(one: Claim, other: Claim) -> bool:
@@ -184,7 +191,7 @@ def _may_be_ordered(one: Claim, other: Claim) -> bool:
 
 def _is_of_one_thing(earlier: Claim, later: Claim, likeness: _Likeness, *, is_ordered: bool) -> bool:
     """Whether two statements are alike enough; where nothing says which was first both name what they are about."""
-    is_named = _is_named(earlier, later)
+    is_named = later.has(*earlier.names.values()) or bool(_common_topic(earlier.topic, later.topic))
     if not is_ordered and not is_named:
         return False
     least = _ALIKE_NAMED if is_named else _ALIKE

@@ -65,10 +65,15 @@ def is_weak(text: str, *titles: str, is_past: bool = False) -> bool:
     """
     if patterns("all")["quoted_line"].match(text) or revising("hedged").search(text):
         return True
-    if any(revising("draft").search(title) for title in titles):
+    if any(map(_is_draft, titles)):
         return True
     says_so = revising("corrects").search(text) or revising("changes").search(text)
     return not is_past and not says_so and revising("recalls").search(text) is not None
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_draft(title: str) -> bool:
+    return revising("draft").search(title) is not None
 
 
 _AROUND_WORDS = re.compile(r"\^\\s[+*]|\\s\*\$|[$^]|\(\?<![^)]*\)|\\b")
@@ -156,6 +161,7 @@ def _dates_of(text: str, language: str, said: str) -> list[tuple[int, int, str]]
     return found
 
 
+@lru_cache(maxsize=1 << 14)
 def first_day(value: str) -> str:
     """The first day of a day, month or year in ISO form.
 
@@ -166,6 +172,7 @@ def first_day(value: str) -> str:
     return value + "-01-01"[len(value) - len("2025") :] if len(value) < len("2025-02-01") else value[:10]
 
 
+@lru_cache(maxsize=1 << 14)
 def last_day(value: str) -> str:
     """The last day of a day, month or year in ISO form."""
     year, *rest = map(int, value[:10].split("-"))

@@ -355,9 +355,9 @@ def sentences_of(whole: Claim) -> list[Claim]:
     speaker = _SPEAKER.match(text)
     first = speaker.end() if speaker and speaker[1] in whole.names.values() else 0
     spans = [*spans_within(text, first, len(text))]
-    if spans == [(0, len(text))] and not _OPENS.match(text) and all(name in text for name in whole.names.values()):
-        if "; " not in text or not _LABEL.search(text):
-            return [whole]
+    is_whole = spans == [(0, len(text))] and all(name in text for name in whole.names.values())
+    if is_whole and not _OPENS.match(text) and ("; " not in text or not _LABEL.search(text)):
+        return [whole]
     for number, (start, end) in enumerate(spans):
         said = text[start:end]
         said = said[opens.end() :] if (opens := _OPENS.match(said)) else said

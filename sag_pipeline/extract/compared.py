@@ -66,7 +66,8 @@ def blocks_of(texts: pa.Array, others: Sequence[Iterable[str]]) -> tuple[pa.Arra
     is_other = np.arange(len(owner)) >= len(rows)
     order = np.lexsort((blocks, is_other, owner))
     owner, blocks, is_other = owner[order], blocks[order], is_other[order]
-    is_first = np.append(True, (np.diff(owner) != 0) | (blocks[1:] != blocks[:-1]))[: len(owner)]  # noqa: FBT003
+    is_first = np.ones(len(owner), np.bool_)
+    is_first[1:] = (np.diff(owner) != 0) | (blocks[1:] != blocks[:-1])
     offsets = np.searchsorted(owner[is_first], np.arange(len(texts) + 1)).astype(np.int32)
     words = np.bincount(owner[is_first & ~is_other], minlength=len(texts))
     return pa.array(words), pa.ListArray.from_arrays(offsets, blocks[is_first])
@@ -74,7 +75,7 @@ def blocks_of(texts: pa.Array, others: Sequence[Iterable[str]]) -> tuple[pa.Arra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairChange:
-    """What a change of the statements asks for; both arrays of pairs have the shape (pairs, 2): rows of `statements`."""
+    """What a change of the statements asks for; arrays of pairs have the shape (pairs, 2) and rows of `statements`."""
 
     statements: pa.Table
     """Those that stay, then the new ones."""

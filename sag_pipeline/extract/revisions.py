@@ -100,7 +100,10 @@ def statement_rows(statements: Sequence[Claim]) -> pa.Table:
     texts = pa.array([one.content for one in statements], pa.string())
     states = pc.match_substring_regex(texts, r"\p{Nd}").to_pylist()
     others = [
-        [*(f"\0{name}" for name in one.names), *(figure + mark for figure in (one.figures if has else ()) for mark in "\1\2")]
+        [
+            *(f"\0{name}" for name in one.names),
+            *(figure + mark for figure in (one.figures if has else ()) for mark in "\1\2"),
+        ]
         for one, has in zip(statements, states, strict=True)
     ]
     columns = [
@@ -124,9 +127,7 @@ def event_of(statement_id: str) -> str:
 
 
 def compared(statements: Mapping[int, Claim] | Sequence[Claim], change: PairChange) -> Iterator[Revision]:
-    """What the pairs of a change revise, of statements by their rows; neither the order of the pairs nor that of a pair
-    matters.
-    """
+    """What the pairs of a change revise, of statements by their rows; no order matters."""
     columns = (*change.together.T, change.alike, change.is_told)
     for row, other_row, alike, is_told in zip(*(column.tolist() for column in columns), strict=True):
         one, other = statements[row], statements[other_row]

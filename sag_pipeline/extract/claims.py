@@ -37,7 +37,7 @@ _NAMED = patterns("all")["numbered_name"]
 _SPEAKER, _OPENS, _LABEL = (patterns("all")[name] for name in ("speaker_label", "opens_clause", "label_of_words"))
 _YEAR = patterns("all")["year"]
 
-_SAYS: Final = (
+LOOKED_FOR: Final = (
     *("corrects", "changes", "hedged", "recalls", "past", "periods"),
     *("role", "office", "office_value", "place_value", "worded"),
 )
@@ -387,13 +387,14 @@ def silences(texts: Sequence[str]) -> list[frozenset[str]]:
         [['hedged'], ['corrects']]
 
     """
-    rows, known = pa.array(texts, pa.string()), dict[int, frozenset[str]]()
+    known = dict[int, frozenset[str]]()
+    rows = pc.replace_substring_regex(pa.array(texts, pa.string()), "[İı]", "i")  # which RE2 takes for other letters
     codes = np.zeros(len(rows), np.int64)
-    for place, name in enumerate(_SAYS):
+    for place, name in enumerate(LOOKED_FOR):
         found = [np.asarray(pc.match_substring_regex(rows, each, ignore_case=True)) for each in may_say(name)]
         codes |= ~np.any(found, axis=0) * (1 << place)
     for code in np.unique(codes).tolist():
-        known[code] = frozenset(name for place, name in enumerate(_SAYS) if code >> place & 1)
+        known[code] = frozenset(name for place, name in enumerate(LOOKED_FOR) if code >> place & 1)
     return [known[code] for code in codes.tolist()]
 
 

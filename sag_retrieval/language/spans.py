@@ -97,7 +97,7 @@ _TO_LOOSEN = re.compile(
     r"|(?P<often>\{\d+(?:,\d*)?\}|[*+]\+)|(?P<one>\[(?:[^\]\\]|\\.)*\]|\\[wsd])"
 )
 """What binds words to what stands beside them; how often something stands; a character of a class."""
-_AS_RE2 = ((r"\w", r"\pL\pN_"), (r"\s", r"\s\pZ"), (r"\d", r"\p{Nd}"))
+_AS_RE2 = ((r"\w", r"\pL\pN_"), (r"\s", r"\s\pZ\x0b\x1c-\x1f\x85"), (r"\d", r"\p{Nd}"))
 
 
 @cache

@@ -1,9 +1,14 @@
 """What a statement claims: its values, its words and names, when it was said, and what words of correction it has."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sag_pipeline.extract.document_dates import QUOTES_BELOW, file_name_dates
 from sag_retrieval.core.records import make_id
@@ -11,7 +16,7 @@ from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE, DAY, dates
 from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.sentences import spans_within
-from sag_retrieval.language.spans import is_weak, revising, subject_terms
+from sag_retrieval.language.spans import is_weak, may_say, revising, subject_terms
 from sag_retrieval.language.words import fold, is_cjk
 
 RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
@@ -31,6 +36,12 @@ _BESIDE: Final = 24
 _NAMED = patterns("all")["numbered_name"]
 _SPEAKER, _OPENS, _LABEL = (patterns("all")[name] for name in ("speaker_label", "opens_clause", "label_of_words"))
 _YEAR = patterns("all")["year"]
+
+LOOKED_FOR: Final = (
+    *("corrects", "changes", "hedged", "recalls", "past", "periods"),
+    *("role", "office", "office_value", "place_value", "worded"),
+)
+"""Expressions of `revising` that most statements match nowhere, and that cost much to look for in each."""
 
 
 class Stated(NamedTuple):
@@ -82,6 +93,16 @@ class Claim:
     """Ids of the names that the title of its document has: what a statement that names nothing is about."""
     is_unsure: bool = False
     """Whether it stands in a draft, or where a message repeats an earlier one."""
+    silent: frozenset[str] = frozenset()
+    """Expressions that it is known to match nowhere (`silences`)."""
+
+    def says(self, name: str) -> re.Match[str] | None:
+        """Where it first has words of an expression of `revising`; None for nowhere."""
+        return None if name in self.silent else revising(name).search(self.content)
+
+    def each(self, name: str) -> Iterator[re.Match[str]]:
+        """All the places where it has them."""
+        return iter(()) if name in self.silent else revising(name).finditer(self.content)
 
     @cached_property
     def values(self) -> tuple[Stated, ...]:
@@ -113,7 +134,8 @@ class Claim:
             noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
             kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
             _add(found, amount.start, amount.end, Stated(kind, str(amount.value), named[amount.start : amount.end]))
-        for pattern, kind in ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number")):
+        numbers = ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number"))
+        for pattern, kind in numbers[: 2 if "worded" in self.silent else 3]:
             for one in pattern.finditer(named):
                 before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
                 if not revising("identifies_before").search(before) and not revising("identifies_behind").match(behind):
@@ -131,12 +153,12 @@ class Claim:
         """
         known = {fold(name): key for key, name in self.names.items()}
         for name, kind in (("place_value", "place"), ("office_value", OFFICE)):
-            for found in revising(name).finditer(self.content):
+            for found in self.each(name):
                 group = found.lastgroup
                 if group:
                     value = fold(found[group])
                     yield found.start(group), found.end(group), Stated(kind, known.get(value, value), found[group])
-        if revising("office").search(self.content):
+        if self.persons and self.says("office"):
             for key, name in ((key, self.names[key]) for key in sorted(self.persons)):
                 start = self.content.find(name)
                 if start >= 0:
@@ -154,18 +176,13 @@ class Claim:
         return frozenset(each for each in found if len(each.strip("0")) >= _EXACT and not _YEAR.fullmatch(each))
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """Every word, values and all."""
-        return subject_terms(self.content)
-
-    @cached_property
     def terms(self) -> frozenset[str]:
         """Words beside values and beside words of correction; of Chinese the pairs."""
         text = self.content
         for _, _, each in self._placed:
             text = text.replace(each.text, " ", 1)
         for name in ("corrects", "changes"):
-            text = revising(name).sub(" ", text)
+            text = text if name in self.silent else revising(name).sub(" ", text)
         return subject_terms(text)
 
     @cached_property
@@ -184,13 +201,13 @@ class Claim:
     @cached_property
     def corrects(self) -> str:
         """Words that take back what was said; empty for none."""
-        found = revising("corrects").search(self.content)
+        found = self.says("corrects")
         return found[0].strip() if found else ""
 
     @cached_property
     def changes(self) -> str:
         """Words that say that something is otherwise now; empty for none."""
-        found = revising("changes").search(self.content)
+        found = self.says("changes")
         return found[0].strip() if found else ""
 
     @cached_property
@@ -210,7 +227,7 @@ class Claim:
     @cached_property
     def takes_office(self) -> Taking | None:
         """Who it says takes an office; None for nobody, or for a word that names no office."""
-        may_be = self.persons and revising("role").search(self.content)
+        may_be = self.persons and self.says("role")
         found = revising("takes_office").search(self.masked) if may_be else None
         if found is None:
             return None
@@ -230,12 +247,13 @@ class Claim:
     @cached_property
     def is_weak(self) -> bool:
         """Whether it is a rumour, a proposal, a quotation or of a draft, which revises nothing."""
-        return self.is_unsure or is_weak(self.content, self.title, self.document_id)
+        is_plain = {"hedged", "recalls"} <= self.silent and ">" not in self.content
+        return self.is_unsure or is_weak("" if is_plain else self.content, self.title, self.document_id)
 
     @cached_property
     def is_past(self) -> bool:
         """Whether it tells what happened, rather than how things are or will be."""
-        return bool(revising("past").search(self.content)) and not revising("changes").search(self.content)
+        return not self.changes and self.says("past") is not None
 
     @cached_property
     def family(self) -> str:
@@ -248,13 +266,19 @@ class Claim:
         found = file_name_dates(self.title) or file_name_dates(self.document_id)
         return found[0] if found and len(found[0]) < len("2025-01-01") else ""
 
-    def has(self, name: str) -> bool:
-        """Whether its words or its title have a name."""
-        return fold(name) in self._folded
+    def has(self, *names: str) -> bool:
+        """Whether its words or its title have one of some names."""
+        return any(folded_name(name) in self._folded for name in names)
 
     @cached_property
     def _folded(self) -> str:
         return fold(f"{self.content}\n{self.title}")
+
+
+@lru_cache(maxsize=1 << 16)
+def folded_name(name: str) -> str:
+    """A name for comparing: many statements have the same one."""
+    return fold(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +355,9 @@ def sentences_of(whole: Claim) -> list[Claim]:
     speaker = _SPEAKER.match(text)
     first = speaker.end() if speaker and speaker[1] in whole.names.values() else 0
     spans = [*spans_within(text, first, len(text))]
+    is_whole = spans == [(0, len(text))] and all(name in text for name in whole.names.values())
+    if is_whole and not _OPENS.match(text) and ("; " not in text or not _LABEL.search(text)):
+        return [whole]
     for number, (start, end) in enumerate(spans):
         said = text[start:end]
         said = said[opens.end() :] if (opens := _OPENS.match(said)) else said
@@ -350,6 +377,25 @@ def sentences_of(whole: Claim) -> list[Claim]:
         if number < len(spans) - 1 and not whole.is_unsure:
             is_unsure = revising("hedged").search(said) is not None and not said.endswith(("?", "？"))
     return found
+
+
+def silences(texts: Sequence[str]) -> list[frozenset[str]]:
+    """Of each text the expressions of `revising` that neither it nor a part of it matches, told for all at once.
+
+    Examples:
+        >>> [sorted({"corrects", "hedged"} & each) for each in silences(["It was wrong.", "It is said to be 5."])]
+        [['hedged'], ['corrects']]
+
+    """
+    known = dict[int, frozenset[str]]()
+    rows = pc.replace_substring_regex(pa.array(texts, pa.string()), "[İı]", "i")  # which RE2 takes for other letters
+    codes = np.zeros(len(rows), np.int64)
+    for place, name in enumerate(LOOKED_FOR):
+        found = [np.asarray(pc.match_substring_regex(rows, each, ignore_case=True)) for each in may_say(name)]
+        codes |= ~np.any(found, axis=0) * (1 << place)
+    for code in np.unique(codes).tolist():
+        known[code] = frozenset(name for place, name in enumerate(LOOKED_FOR) if code >> place & 1)
+    return [known[code] for code in codes.tolist()]
 
 
 _OPENING: Final = 300

@@ -5,12 +5,13 @@ against it (docs/algorithm.md §extraction.33).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sag_pipeline.extract.claims import (
     OFFICE,
@@ -23,7 +24,17 @@ from sag_pipeline.extract.claims import (
     revision_of,
     sentences_of,
 )
-from sag_pipeline.extract.compared import STATEMENTS, blocks_of, changed
+from sag_pipeline.extract.compared import (
+    CORRECTS,
+    LEAST_ALIKE,
+    STATEMENTS,
+    STATES,
+    TAKES,
+    PairChange,
+    blocks_of,
+    changed,
+    hash_of,
+)
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.dates import DATE
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day, revising, subject_terms
@@ -37,8 +48,6 @@ _CONTAINED: Final = 0.5
 _ALIKE, _ALIKE_NAMED, _ALIKE_CORRECTED, _ALIKE_UNORDERED = 0.45, 0.35, 0.25, 0.6
 """Shared share of all words: of a later one, of one that shares a name, of one that says that it corrects, of two whose
 order is unknown."""
-_ALIKE_RELATED: Final = 0.15
-"""The same where both begin with or name one thing and count the same, or share another word."""
 _SAME, _NEARLY_SAME = 0.8, 0.6
 """The same where nothing but a denial differs, and with the words of that."""
 _LEAST_TERMS: Final = 2
@@ -82,18 +91,34 @@ def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
 
     """
     rows = [one for whole in statements for one in sentences_of(whole)]
-    pairs = changed(STATEMENTS.empty_table(), statement_rows(rows), STATEMENTS.empty_table()).together
-    return settled(compared((rows[one], rows[other]) for one, other in pairs.tolist()))
+    change = changed(STATEMENTS.empty_table(), statement_rows(rows), STATEMENTS.empty_table())
+    return settled(compared(rows, change))
 
 
 def statement_rows(statements: Sequence[Claim]) -> pa.Table:
     """Statements with what brings them together with others (`STATEMENTS`)."""
+    texts = pa.array([one.content for one in statements], pa.string())
+    states = pc.match_substring_regex(texts, r"\p{Nd}").to_pylist()
+    others = [
+        [
+            *(f"\0{name}" for name in one.names),
+            *(figure + mark for figure in (one.figures if has else ()) for mark in "\1\2"),
+        ]
+        for one, has in zip(statements, states, strict=True)
+    ]
     columns = [
         [one.event_id for one in statements],
         [one.document_id for one in statements],
-        [blocks_of(one.words, one.names, one.figures) for one in statements],
+        [hash_of(f"{one.document_id}\0{one.said}") for one in statements],
+        [_signs(one, has_number=has) for one, has in zip(statements, states, strict=True)],
+        *blocks_of(texts, others),
     ]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, STATEMENTS, strict=True)], schema=STATEMENTS)
+
+
+def _signs(one: Claim, *, has_number: bool) -> int:
+    may_correct = has_number and not one.silent >= {"corrects", "changes"}
+    return may_correct * CORRECTS | has_number * STATES | (one.takes_office is not None) * TAKES
 
 
 def event_of(statement_id: str) -> str:
@@ -101,22 +126,26 @@ def event_of(statement_id: str) -> str:
     return statement_id.partition("#")[0]
 
 
-def compared(pairs: Iterable[tuple[Claim, Claim]]) -> Iterator[Revision]:
-    """What pairs of statements revise; neither the order of the pairs nor that of a pair matters."""
-    for pair in pairs:
-        one, other = sorted(pair, key=lambda each: each.event_id)
+def compared(statements: Mapping[int, Claim] | Sequence[Claim], change: PairChange) -> Iterator[Revision]:
+    """What the pairs of a change revise, of statements by their rows; no order matters."""
+    columns = (*change.together.T, change.alike, change.is_told)
+    for row, other_row, alike, is_told in zip(*(column.tolist() for column in columns), strict=True):
+        one, other = statements[row], statements[other_row]
+        if one.event_id > other.event_id:
+            one, other = other, one
         if one.content != other.content and event_of(one.event_id) != event_of(other.event_id):
-            made = worded_revision(one, other) or _compare(one, other)
+            made = worded_revision(one, other) if is_told else None
+            made = made or (_compare(one, other, alike) if alike >= LEAST_ALIKE else None)
             if made:
                 yield made
 
 
-def _compare(one: Claim, other: Claim) -> Revision | None:
-    """The revision that two statements make without saying so, or None."""
-    if (one.document_id == other.document_id and one.said == other.said) or not _may_differ(one, other):
+def _compare(one: Claim, other: Claim, alike: float) -> Revision | None:
+    """The revision that two statements with a share of their words in common make without saying so, or None."""
+    if not _may_differ(one, other, alike):
         return None
     likeness = _likeness(one.terms, other.terms)
-    if likeness.alike < _ALIKE_RELATED or one.numbers != other.numbers or (one.is_weak and other.is_weak):
+    if likeness.alike < LEAST_ALIKE or one.numbers != other.numbers or (one.is_weak and other.is_weak):
         return None
     ordered = _ordered(one, other)
     earlier, later = ordered or (one, other)
@@ -137,26 +166,40 @@ def _compare(one: Claim, other: Claim) -> Revision | None:
     return replace(made, evidence=UNCONFIRMED) if is_unconfirmed else made
 
 
-def _may_differ(one: Claim, other: Claim) -> bool:
-    """Whether a closer look can find something: values of a kind differ, or all else is so alike that one may deny."""
-    alike = _likeness(one.words, other.words).alike
-    if alike < _ALIKE_RELATED or alike >= _NEARLY_SAME:  # most pairs are not read for values
-        return alike >= _NEARLY_SAME
+def _may_differ(one: Claim, other: Claim, alike: float) -> bool:
+    """Whether a closer look can find something: values of a kind differ, or all else is so alike that one may deny.
+
+    Signs that cost least come first, as most pairs are not read for values.
+    """
+    if not (_may_name(one, other) or _may_name(other, one) or _may_be_ordered(one, other)):
+        return False
+    if alike >= _NEARLY_SAME:
+        return True
     return any(len(one.kinds[kind] | other.kinds[kind]) > 1 for kind in one.kinds.keys() & other.kinds.keys())
+
+
+def _may_name(earlier: Claim, later: Claim) -> bool:
+    """Whether the later one names what the earlier one names, or has its first Chinese words."""
+    head = earlier.topic[:_SUBJECT]
+    return later.has(*earlier.names.values()) or (head in later.topic and is_cjk(head))
+
+
+def _may_be_ordered(one: Claim, other: Claim) -> bool:
+    """Whether anything but their values can tell which of two was said first (`_ordered`)."""
+    is_dated = _is_after(one, other) or _is_after(other, one)
+    return is_dated or bool(one.corrects) != bool(other.corrects) or one.is_weak != other.is_weak
 
 
 def _is_of_one_thing(earlier: Claim, later: Claim, likeness: _Likeness, *, is_ordered: bool) -> bool:
     """Whether two statements are alike enough; where nothing says which was first both name what they are about."""
-    is_named = any(later.has(name) for name in earlier.names.values()) or bool(
-        _common_topic(earlier.topic, later.topic)
-    )
+    is_named = later.has(*earlier.names.values()) or bool(_common_topic(earlier.topic, later.topic))
     if not is_ordered and not is_named:
         return False
     least = _ALIKE_NAMED if is_named else _ALIKE
     least = _ALIKE_UNORDERED if not is_ordered else _ALIKE_CORRECTED if _says_so(later) else least
     if likeness.contained >= _CONTAINED and likeness.alike >= least:
         return True
-    return likeness.alike >= _ALIKE_RELATED and _is_related(earlier, later)
+    return likeness.alike >= LEAST_ALIKE and _is_related(earlier, later)
 
 
 def _says_so(later: Claim) -> bool:
@@ -299,9 +342,9 @@ def _is_related(one: Claim, other: Claim) -> bool:
 
 def _common_topic(one: str, other: str) -> str:
     """The longest stretch of Chinese that two statements share, if one begins with it: what it is about; else empty."""
-    if not (is_cjk(one[:2]) or is_cjk(other[:2])):
-        return ""
     for first, second in ((one, other), (other, one)):
+        if first[:_SUBJECT] not in second or not is_cjk(first[:1]):
+            continue
         size = next((n for n in range(min(_LONGEST_TOPIC, len(first)), _SUBJECT - 1, -1) if first[:n] in second), 0)
         found = first[:size].partition("的")[0]
         if len(found) >= _SUBJECT and all(map(is_cjk, found)):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.extract.claims import Claim, Revision, sentences_of, unsure_from
+from sag_pipeline.extract.claims import Claim, Revision, folded_name, sentences_of, silences, unsure_from
 from sag_pipeline.extract.compared import STATEMENTS, changed
 from sag_pipeline.extract.revision_decisions import decided, decisions_digest, read_revision_decisions
 from sag_pipeline.extract.revisions import REVISIONS_VERSION, compared, settled, statement_rows
@@ -79,7 +79,7 @@ def make_revisions(store: Store, judge: RevisionJudge | None = None) -> dict[str
     change = changed(known.filter(does_stay), statement_rows(new), known.filter(pc.invert(does_stay)))
     statements = _of_rows(store, names, change.statements, change.together, new)
     pairs = [*_kept(before, change.statements, change.apart)] if before else []
-    pairs += compared((statements[one], statements[other]) for one, other in change.together.tolist())
+    pairs += compared(statements, change)
     found = settled(pairs)
     if judge and found:
         ends = {document for one in found for document in (one.earlier_document_id, one.later_document_id)}
@@ -130,7 +130,8 @@ class _Before:
 
 def _before(store: Store) -> _Before | None:
     found = [rows for name in (_DOCUMENTS, _STATEMENTS, _PAIRS, _NAMES) if (rows := store.whole(name)) is not None]
-    return _Before(*found) if len(found) == len(fields(_Before)) else None
+    is_known = len(found) == len(fields(_Before)) and found[1].schema.equals(STATEMENTS)
+    return _Before(*found) if is_known else None
 
 
 def _documents(store: Store) -> pa.Table:
@@ -198,12 +199,13 @@ def _claims(store: Store, names: pa.Table, wanted: Collection[str] | None) -> li
     for event, document, *_ in events:
         of_document[document] |= named.get(event, {})
     found, about = [], dict[tuple[str, str], frozenset[str]]()
-    for event, document, chunk, content, title, said, start in events:
+    silent = silences([content for _, _, _, content, *_ in events])
+    for (event, document, chunk, content, title, said, start), unsaid in zip(events, silent, strict=True):
         language, unsure = documents.get(document, ("en", _NOT_KNOWN))
         if (document, title) not in about:
             folded = fold(title)
             about[document, title] = frozenset(
-                key for key, name in of_document[document].items() if fold(name) in folded
+                key for key, name in of_document[document].items() if folded_name(name) in folded
             )
         found += sentences_of(
             Claim(
@@ -211,6 +213,7 @@ def _claims(store: Store, names: pa.Table, wanted: Collection[str] | None) -> li
                 persons=persons.get(event, frozenset()),
                 about=about[document, title],
                 is_unsure=start is not None and start >= unsure,
+                silent=unsaid,
             )
         )
     return found

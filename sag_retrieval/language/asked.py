@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 _PART = re.compile(r"\{([a-z]+)\}")
 
 
-def language_tables(name: str) -> Iterator[Mapping[str, Any]]:
+@cache
+def language_tables(name: str) -> tuple[Mapping[str, Any], ...]:
     """The tables of a TOML file of each language that has it, by ISO 639-1 code."""
-    for folder in sorted(files(__package__).joinpath("data").iterdir(), key=lambda each: each.name):
-        file = folder.joinpath(name)
-        if file.is_file():
-            yield tomllib.loads(file.read_text(encoding="utf-8"))
+    folders = sorted(files(__package__).joinpath("data").iterdir(), key=lambda each: each.name)
+    found = [folder.joinpath(name) for folder in folders if folder.joinpath(name).is_file()]
+    return tuple(tomllib.loads(file.read_text(encoding="utf-8")) for file in found)
 
 
 @cache

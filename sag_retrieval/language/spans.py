@@ -33,8 +33,12 @@ def revising(name: str) -> re.Pattern[str]:
         >>> [bool(revising("corrects").search(text)) for text in ("The slide was wrong.", "以此为准。", "It is fine.")]
         [True, True, False]
     """
+    return re.compile("|".join(_expressions(name)), re.IGNORECASE)
+
+
+def _expressions(name: str) -> list[str]:
     found = [own["patterns"][name] for own in language_tables("revising.toml") if name in own["patterns"]]
-    return re.compile("|".join(each if isinstance(each, str) else "|".join(each) for each in found), re.IGNORECASE)
+    return [one for each in found for one in ([each] if isinstance(each, str) else each)]
 
 
 def subject_terms(text: str) -> frozenset[str]:
@@ -61,10 +65,15 @@ def is_weak(text: str, *titles: str, is_past: bool = False) -> bool:
     """
     if patterns("all")["quoted_line"].match(text) or revising("hedged").search(text):
         return True
-    if any(revising("draft").search(title) for title in titles):
+    if any(map(_is_draft, titles)):
         return True
     says_so = revising("corrects").search(text) or revising("changes").search(text)
     return not is_past and not says_so and revising("recalls").search(text) is not None
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_draft(title: str) -> bool:
+    return revising("draft").search(title) is not None
 
 
 _AROUND_WORDS = re.compile(r"\^\\s[+*]|\\s\*\$|[$^]|\(\?<![^)]*\)|\\b")
@@ -81,6 +90,36 @@ def span_words() -> str:
     """
     ends = ("begins_before", "ends_before", "begins_behind", "ends_behind", "is_open")
     return "|".join(_AROUND_WORDS.sub("", revising(name).pattern) for name in ends)
+
+
+_TO_LOOSEN = re.compile(
+    r"\(\?<?[=!](?:[^()\\]|\\.|\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\))*\)|\\b|[$^]"
+    r"|(?P<often>\{\d+(?:,\d*)?\}|[*+]\+)|(?P<one>\[(?:[^\]\\]|\\.)*\]|\\[wsd])"
+)
+"""What binds words to what stands beside them; how often something stands; a character of a class."""
+_CODE = re.compile(r"\\u([0-9a-f]{4})")
+_AS_RE2 = ((r"\w", r"\pL\pN_"), (r"\s", r"\s\pZ\x0b\x1c-\x1f\x85"), (r"\d", r"\p{Nd}"))
+
+
+@cache
+def may_say(name: str) -> tuple[str, ...]:
+    """Expressions for RE2, which reads a column at once: a text where `revising(name)` finds anything matches one.
+
+    Examples:
+        >>> import pyarrow.compute as pc
+        >>> pc.match_substring_regex(["It was wrong.", "Is it fine?"], may_say("wrong_behind")[0]).to_pylist()
+        [True, False]
+    """
+    return tuple(_TO_LOOSEN.sub(_loosened, each) for each in _expressions(name))
+
+
+def _loosened(found: re.Match[str]) -> str:
+    if not found["one"]:
+        return "*" if found["often"] else ""
+    read = _CODE.sub(r"\\x{\1}", found[0])
+    for own, other in _AS_RE2:
+        read = read.replace(own, other)
+    return read if read[0] == "[" else f"[{read}]"
 
 
 def span_of(text: str, language: str = "en", said: str = "") -> Validity:
@@ -123,6 +162,7 @@ def _dates_of(text: str, language: str, said: str) -> list[tuple[int, int, str]]
     return found
 
 
+@lru_cache(maxsize=1 << 14)
 def first_day(value: str) -> str:
     """The first day of a day, month or year in ISO form.
 
@@ -133,6 +173,7 @@ def first_day(value: str) -> str:
     return value + "-01-01"[len(value) - len("2025") :] if len(value) < len("2025-02-01") else value[:10]
 
 
+@lru_cache(maxsize=1 << 14)
 def last_day(value: str) -> str:
     """The last day of a day, month or year in ISO form."""
     year, *rest = map(int, value[:10].split("-"))

@@ -182,6 +182,8 @@ def fold(text: str) -> str:
         >>> fold("ＡＢＣ  Straße"), fold("Łódź, Œuvre")
         ('abc strasse', 'lodz, oeuvre')
     """
+    if text.isascii():
+        return " ".join(text.lower().split())  # which is all that follows of it
     folded = normal_form("NFKC", text).casefold()
     if _ACCENTED.search(folded):
         bare = _ACCENT.sub(r"\1", normal_form("NFD", folded)).translate(_PLAIN)

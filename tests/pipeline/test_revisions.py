@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.extract.claims import Claim, unsure_from
+from sag_pipeline.extract.claims import LOOKED_FOR, Claim, silences, unsure_from
 from sag_pipeline.extract.compared import STATEMENTS, changed
 from sag_pipeline.extract.revisions import find_revisions, statement_rows
+from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import is_cjk
 
 
@@ -300,3 +301,10 @@ def test_what_a_message_repeats_and_a_draft_are_unsure_from_their_first_characte
     assert unsure_from("This is a draft for discussion.\n\nThe share is 31 %.") == 0
     assert unsure_from("好的。\n\n王伟于2025年3月2日写道：\n份额为31%。") == len("好的。\n\n")
     assert unsure_from("The share is 31 %.") == len("The share is 31 %.")
+
+
+@given(st.sampled_from(LOOKED_FOR).flatmap(lambda name: st.tuples(st.just(name), st.from_regex(revising(name)))))
+def test_what_is_told_for_all_statements_at_once_leaves_out_none_that_says_it(said):
+    name, text = said
+
+    assert name not in silences([text])[0]

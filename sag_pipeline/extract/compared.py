@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.core.types import Flags, Floats, Rows64
 from sag_retrieval.language.spans import subject_terms
+from sag_retrieval.language.words import BETWEEN_RUNS
 
 _LARGEST_BLOCK: Final = 40
 """Statements that share a word or name at most for it to bring them together: the work stays linear in the pile."""
@@ -22,8 +23,6 @@ LEAST_ALIKE: Final = 0.15
 """Shared share of all words of two statements from which on each value of theirs is compared."""
 _MOST_AT_ONCE: Final = 1 << 17
 """Pairs whose words are counted together: this bounds the memory."""
-_BETWEEN_RUNS: Final = r"[\x00-&(-/:-@\[-`{-\x7f、。，；：！？（）《》“”]+"
-"""What no index term has: ASCII but letters, digits and the apostrophe; Chinese marks."""
 CORRECTS, STATES, TAKES = 1, 2, 4
 """Signs of a statement: that it may correct a number, states one, says who takes an office."""
 STATEMENTS: Final = pa.schema(
@@ -55,7 +54,7 @@ def blocks_of(texts: pa.Array, others: Sequence[Iterable[str]]) -> tuple[pa.Arra
         ([1, 0], [2, 0])
 
     """
-    runs = pc.split_pattern_regex(texts, _BETWEEN_RUNS)
+    runs = pc.split_pattern_regex(texts, BETWEEN_RUNS)
     told = pc.utf8_lower(runs.flatten()).dictionary_encode()
     terms = [[*map(hash_of, subject_terms(run))] for run in told.dictionary.to_pylist()]
     of_run = pa.array(terms, pa.list_(pa.uint64())).take(told.indices)

@@ -97,7 +97,6 @@ _TO_LOOSEN = re.compile(
     r"|(?P<often>\{\d+(?:,\d*)?\}|[*+]\+)|(?P<one>\[(?:[^\]\\]|\\.)*\]|\\[wsd])"
 )
 """What binds words to what stands beside them; how often something stands; a character of a class."""
-_CODE = re.compile(r"\\u([0-9a-f]{4})")
 _AS_RE2 = ((r"\w", r"\pL\pN_"), (r"\s", r"\s\pZ\x0b\x1c-\x1f\x85"), (r"\d", r"\p{Nd}"))
 
 
@@ -116,7 +115,7 @@ def may_say(name: str) -> tuple[str, ...]:
 def _loosened(found: re.Match[str]) -> str:
     if not found["one"]:
         return "*" if found["often"] else ""
-    read = _CODE.sub(r"\\x{\1}", found[0])
+    read = found[0]
     for own, other in _AS_RE2:
         read = read.replace(own, other)
     return read if read[0] == "[" else f"[{read}]"

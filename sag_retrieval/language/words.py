@@ -34,6 +34,8 @@ _HANGUL_CHARACTER = re.compile(f"[{_HANGUL}]")
 _SPACED_LETTER = rf"[^\W_{CJK}{_UNSPACED}{_HANGUL}]"
 _SPACED = rf"{_SPACED_LETTER}++(?:[{_MARKS}]++{_SPACED_LETTER}*+)*+"
 _WORD_OR_RUN = re.compile(rf"[{CJK}]+|[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}(?:'{_SPACED})?")
+BETWEEN_RUNS = r"[\x00-&(-/:-@\[-`{-\x7f、。，；：！？（）《》“”]+"
+"""What no index term has, for RE2: ASCII but letters, digits and the apostrophe; Chinese marks."""
 _POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 """Points of Hebrew and Arabic, and the line that stretches an Arabic word: most writers leave them out."""
 _STEMMERS = (

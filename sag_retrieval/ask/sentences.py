@@ -184,6 +184,7 @@ def sentences_for(claim: str, question: str, text: str) -> list[tuple[int, int]]
     return [(each.start, each.end) for each in chosen]
 
 
+@lru_cache(maxsize=4096)
 def _figures(text: str) -> frozenset[str]:
     return frozenset(f"#{figure}" for figure in figures(text))
 

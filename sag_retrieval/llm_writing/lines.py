@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
@@ -21,6 +22,7 @@ from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Co
 from sag_retrieval.core.types import Floats
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.language.data import patterns
+from sag_retrieval.language.quantities import quantities
 from sag_retrieval.language.words import fold, is_cjk, normal_name, tokens
 from sag_retrieval.llm_writing.written import Finding, LeftOut, LeftOutKind, WrittenFinding, WrittenSentence
 from sag_retrieval.models.protocols import Vectors, estimate_tokens
@@ -88,12 +90,32 @@ class Checked:
 def figures(text: str) -> list[str]:
     """The figures of a text, in order, without separators of thousands, leading and closing zeros.
 
+    A scaled amount is its value, so that it is the same figure in each language.
+
     Examples:
-        >>> figures("1,200.50 euros on 2022-05-03")
-        ['1200.5', '2022', '5', '3']
+        >>> figures("1,200.50 euros on 2022-05-03"), figures("7400万欧元"), figures("74 million euros")
+        (['1200.5', '2022', '5', '3'], ['74000000'], ['74000000'])
     """
-    found = (_LAST_PART.sub("", figure).replace(",", ".") for figure in _FIGURE.findall(fold(text)))
-    return [_shortest(figure) for figure in found]
+    found, at = list[str](), 0
+    for start, end, value in _scaled(text):
+        found += [*_written(text[at:start]), value]
+        at = end
+    return found + _written(text[at:])
+
+
+def _written(text: str) -> list[str]:
+    parts = _FIGURE.findall(fold(text))
+    return [_shortest(_LAST_PART.sub("", each).replace(",", ".")) for each in parts]
+
+
+def _scaled(text: str) -> list[tuple[int, int, str]]:
+    """Start, end and value of the amounts whose value is not the figure that is written."""
+    found: list[tuple[int, int, str]] = []
+    for each in quantities(text, "zh" if is_cjk(text) else "en"):
+        value, own = _shortest(format(Decimal(str(each.value)), "f")), _written(text[each.start : each.end])
+        if len(own) == 1 and value not in own and (not found or each.start >= found[-1][1]):
+            found.append((each.start, each.end, value))
+    return found
 
 
 def _stands_in(name: str, text: str) -> bool:
@@ -154,8 +176,10 @@ def _cover(terms: frozenset[str], own: frozenset[str], event: EventEvidence, sai
 
 
 def _is_about(event: EventEvidence, own: frozenset[str], said: str) -> bool:
-    """Whether a sentence in another script has a name of the event or several of its figures."""
-    return len(own & event.figures) > 1 or any(_stands_in(name, said) for name in event.names)
+    """Whether a sentence in another script has a name of the event, several of its figures, or one that few have."""
+    shared = own & event.figures
+    is_rare = any(len(figure) >= _RARE and not figure.startswith(_CENTURIES) for figure in shared)
+    return len(shared) > 1 or is_rare or any(_stands_in(name, said) for name in event.names)
 
 
 def _reason(
@@ -198,6 +222,8 @@ _TITLE_WORDS: Final = 0.5
 """Share of the terms of a title that the shown events must hold."""
 _AROUND_TITLES: Final = ' *_#`"“”‘’「」.。:：'
 _SHORTEST_NAME: Final = 2
+_RARE, _CENTURIES = 4, ("19", "20")
+"""Digits of a figure that hardly two statements share by chance; a year is shared by many."""
 _NAMES: Final = frozenset({"person", "organisation", "organization", "company", "place", "geo", "location", "product"})
 """Types of keys that are names; the value of another type may be a common word."""
 

@@ -273,7 +273,7 @@ class Writer:
     def _lists(self, asking: Asking, lines: Sequence[PromptLine]) -> dict[str, tuple[CitedSentence, ...]]:
         """The lists over all themes; nothing, with the reason, where the model gave none."""
         shown = PromptLines.of(self.events, packed([*self._listed, *lines], self.options.prompt_tokens)[0])
-        (answer,) = asking.ask_all([self._request("report_lists", ListedAnswer, shown, newest=self._newest)])
+        (answer,) = asking.ask_all([self._request("report_lists", ListedAnswer, shown, newest=self._newest or "-")])
         if isinstance(answer, ModelError):
             self._judge.leave_out("", "report", _reason(answer), str(answer))
             return {}

@@ -303,9 +303,15 @@ def reference_day(events: EventTable, pile: Pile, options: ReportOptions) -> str
     Else, where less than three tenths of the documents have a date, the release's.
     """
     shown = {events.documents.document_ids[row] for row in set(events.document.tolist())}
-    dated = [date for name, date in pile.dates.items() if name in shown]
-    newest = max(dated) if dated and len(dated) >= _DATED * len(shown) else ""
-    return options.period.partition("..")[2] or newest or options.released
+    is_dated = sum(name in shown for name in pile.dates) >= _DATED * len(shown)
+    return (newest_day(events, pile, options) if is_dated or options.period else "") or options.released
+
+
+def newest_day(events: EventTable, pile: Pile, options: ReportOptions) -> str:
+    """The end of the period, else the newest day of a document; empty where none has a date."""
+    shown = {events.documents.document_ids[row] for row in set(events.document.tolist())}
+    days = [day for name, day in pile.dates.items() if name in shown]
+    return options.period.partition("..")[2] or max(days, default="")
 
 
 def is_later(date: str, reference: str) -> bool:

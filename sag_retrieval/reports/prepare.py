@@ -29,7 +29,7 @@ from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.folders import delete, mark_of, write_made
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.context import page_language
-from sag_retrieval.reports.facts import Pile, listed_events, reference_day
+from sag_retrieval.reports.facts import Pile, listed_events, newest_day
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.scope import Scope, chosen_events, chosen_flags, only_unseen, seen_before, statement_keys
 from sag_retrieval.reports.series import Before, find_before
@@ -72,7 +72,7 @@ class Prepared:
 
     def writer(self, pile: Pile) -> Writer:
         """What lets a model write about it."""
-        day = reference_day(self.events, pile, self.options)
+        day = newest_day(self.events, pile, self.options)
         listed = listed_events(self.events, pile, day)
         known = Background(later=self.later, listed=listed, newest=day)
         return Writer(self.events, self.communities, self.options, self.options.language, known)

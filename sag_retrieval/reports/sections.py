@@ -28,6 +28,7 @@ from sag_retrieval.reports.facts import (
     is_later,
     listed_rows,
     names_together,
+    newest_day,
     points_of,
     stated_amounts,
 )
@@ -323,7 +324,8 @@ def build_points(context: ReportContext) -> tuple[Points, ...] | None:
 
 def _written_lists(context: ReportContext) -> Iterator[Points]:
     for name, sentences in context.written.lists.items():
-        heading = context.messages[f"list_{name}"].format(day=context.reference)
+        day = newest_day(context.events, context.pile, context.options) or context.reference
+        heading = context.messages[f"list_{name}"].format(day=day)
         cited = (context.cited(each.text, each.event_ids, heading) for each in sentences[:_POINTS])
         yield Points(heading, tuple(ListedLine(statement=each, cells=(), title="") for each in cited), 0)
 

@@ -123,7 +123,7 @@ class Writer:
         known: Background = Background(),
     ) -> None:
         """Choose the themes and their events within the budget; nothing is asked yet."""
-        self.events, self._later, self._newest = events.cleaned(), known.later, known.newest
+        self.events, self._later, self._newest = events.cleaned(), known.later, known.newest or "-"
         self.language, self.options = language, options
         finest = [each for each in communities.at(0) if len(each.members) >= PROPER]
         ordered = sorted(finest, key=lambda each: (-len(each.members), each.community_id))[: options.model_themes]
@@ -212,7 +212,7 @@ class Writer:
         return calls, sum(theme.sent for theme in themes) + whole + calls * _REPLY_TOKENS
 
     def _about(self, shown: PromptLines) -> Request[ThemeAnswer]:
-        return self._request("theme", ThemeAnswer, shown)
+        return self._request("theme", ThemeAnswer, shown, newest=self._newest)
 
     def _request(self, name: str, answer: type[AnswerT], shown: PromptLines, **values: str) -> Request[AnswerT]:
         prompt = load_prompt(name, self.language)
@@ -273,7 +273,7 @@ class Writer:
     def _lists(self, asking: Asking, lines: Sequence[PromptLine]) -> dict[str, tuple[CitedSentence, ...]]:
         """The lists over all themes; nothing, with the reason, where the model gave none."""
         shown = PromptLines.of(self.events, packed([*self._listed, *lines], self.options.prompt_tokens)[0])
-        (answer,) = asking.ask_all([self._request("report_lists", ListedAnswer, shown, newest=self._newest or "-")])
+        (answer,) = asking.ask_all([self._request("report_lists", ListedAnswer, shown, newest=self._newest)])
         if isinstance(answer, ModelError):
             self._judge.leave_out("", "report", _reason(answer), str(answer))
             return {}

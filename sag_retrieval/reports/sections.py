@@ -240,7 +240,7 @@ def build_documents(context: ReportContext) -> tuple[Folder, ...] | None:
 
 
 def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
-    row = leading_row(context.events, entry.rows)
+    row = leading_row(context.events, entry.rows) if context.is_overview else -1
     place = clean(entry.title or entry.name) or context.messages.heading_documents
     columns = (cell.column for each in listed_rows(context.events, entry.rows) for cell in each.cells)
     return DocumentLine(
@@ -250,7 +250,7 @@ def _line(context: ReportContext, entry: FileEntry) -> DocumentLine:
         date=entry.date,
         entries=entry.documents if entry.documents > 1 else 0,
         statement=context.statement(row, place, "") if row >= 0 else None,
-        columns=tuple(dict.fromkeys(columns))[:_COLUMNS] if row < 0 else (),
+        columns=tuple(dict.fromkeys(columns))[:_COLUMNS] if row < 0 and context.is_overview else (),
     )
 
 

@@ -10,7 +10,7 @@ from tests.support.scripted_writer import lines_of, write_well
 from tests.support.simulated_judge import SimulatedJudge
 
 _JUDGED = ("ChosenPaths", "Chosen", "DocumentScores", "Decision")
-_WRITTEN = ("ThemeAnswer", "ReportAnswer", "PartialAnswer", "GlobalAnswer")
+_WRITTEN = ("ThemeAnswer", "ListedAnswer", "ReportAnswer", "PartialAnswer", "GlobalAnswer")
 _LONGEST = 80
 
 

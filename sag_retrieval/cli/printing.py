@@ -238,13 +238,15 @@ def show_progress(console: Console, event: Any) -> None:  # noqa: ANN401  an eve
 
 
 def show_answer(console: Console, found: Any, *, explain: bool = False) -> None:  # noqa: ANN401  an Answer
-    """The answer, then its citations: of one from tables the documents alone, explained also its rows and SQL."""
+    """The answer, then its citations: of one from tables rows that stand alone, explained all and the SQL."""
     console.print(escape(found.text), highlight=False)
     if found.sql and not explain:
         for place, beside in groupby(found.citations, lambda each: f"{each.document_id} {each.place}".strip()):
-            first, *others = (f"[{each.marker}]" for each in beside)
-            named = f"{first}–{others[-1]}" if others else first
+            rows = list(beside)
+            named = f"[{rows[0].marker}]" + (f"–[{rows[-1].marker}]" if len(rows) > 1 else "")
             console.print(f"  [bold]{escape(named)}[/bold] [dim]{escape(place)}[/dim]", highlight=False)
+            if len(rows) == 1:  # of several the answer names each
+                print_below(console, snippet(rows[0].quote), indent=6)
         return
     for citation in found.citations:
         place = f"{citation.document_id} {citation.place or f'{citation.start}–{citation.end}'}"

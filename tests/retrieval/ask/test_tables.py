@@ -181,14 +181,18 @@ def test_a_word_that_no_cell_or_column_explains_is_not_counted_over(release, que
 
 def test_the_screen_joins_only_markers_that_stand_beside_each_other(capsys):
     places = ["b.csv", "a.csv", "b.csv", "b.csv"]
-    cited = [SimpleNamespace(document_id=place, place="", marker=n) for n, place in enumerate(places, 1)]
+    cited = [
+        SimpleNamespace(document_id=each, place="", marker=n, quote=f"row {n}") for n, each in enumerate(places, 1)
+    ]
 
     show_answer(Console(), SimpleNamespace(text="4", sql="SELECT 4", citations=cited))
 
     assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [
         "4",
         "[1] b.csv",
+        "row 1",
         "[2] a.csv",
+        "row 2",
         "[3]–[4] b.csv",
     ]
 

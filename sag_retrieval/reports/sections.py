@@ -89,12 +89,13 @@ def build_header(context: ReportContext) -> Header:
         told, command = _nothing(context)
         return Header(kind, title, tuple(map(Statement, told)), command=command)
     summary = tuple(context.cited(each.text, each.event_ids, kind) for each in context.written.summary)
-    counts = context.counts
+    counts, newest = context.counts, newest_day(context.events, context.pile, options)
     figures = (
         (t.documents, f"{counts['documents']:,}"),
         (t.statements, f"{counts['events']:,}"),
         (t.topics, f"{counts['communities']:,}"),
         *(((t.new, f"{counts['new']:,}"),) if context.comparison.previous else ()),
+        *(((t.newest, newest),) if newest else ()),
     )
     return Header(kind, title, summary or tuple(map(Statement, _counted(context))), figures)
 

@@ -1,6 +1,6 @@
 """What the sections of a report are built from; nothing in it changes while they are built."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
@@ -107,6 +107,16 @@ class ReportContext:
     def rows(self) -> list[ListedRow]:
         """The rows of tables and labelled lines."""
         return listed_rows(self.events, np.arange(len(self.events), dtype=np.int32))
+
+    def current(self, listed: Iterable[ListedRow]) -> list[ListedRow]:
+        """Those that nothing said later revised, and no later version of their document."""
+        ids, documents, document = self.events.event_ids, self.events.documents.document_ids, self.events.document
+        return [
+            each
+            for each in listed
+            if ids[each.row] not in self.pile.superseding
+            and documents[int(document[each.row])] not in self.pile.outdated
+        ]
 
     def row_of(self, event_id: str) -> int:
         """The row of an event; -1 where it is not in the range."""

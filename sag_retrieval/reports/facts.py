@@ -20,7 +20,7 @@ from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.quantities import MONEY, quantities
 from sag_retrieval.language.spans import is_weak, revising
 from sag_retrieval.language.units import is_currency
-from sag_retrieval.language.words import fold
+from sag_retrieval.language.words import fold, tokens
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.search.revised import has_revisions
@@ -28,6 +28,8 @@ from sag_retrieval.statements.header_classes import MAIN, Cell, HeaderClass, hea
 from sag_retrieval.statements.scorer import understood
 from sag_retrieval.topics.titler import fits
 
+_VALUES, _VERSION = 2, 0.5
+"""Values that a version changes at least, as one may be chance, and share of the words of both that both have."""
 _DATED: Final = 0.3
 """Share of documents with a date from which on the newest of them tells how old the pile is."""
 _DAY: Final = len("2000-01-01")
@@ -58,6 +60,8 @@ class Pile:
     """Rows of the table `revisions`."""
     headed: Mapping[str, HeaderClass] = field(default_factory=dict)
     """What the heading above an event names, by event id."""
+    outdated: frozenset[str] = frozenset()
+    """Ids of documents of which there is a later version (`older_versions`)."""
 
     @cached_property
     def superseding(self) -> dict[str, Mapping[str, str]]:
@@ -77,11 +81,13 @@ def pile_of(index: Index, home: Path, released: str) -> Pile:
             said_of[document].add((said, source))
     documents = index.rows["documents"].select(["document_id", "text"])
     texts = dict(zip(*(column.to_pylist() for column in documents.columns), strict=True))
+    revised = index.rows["revisions"].to_pylist() if has_revisions(index) else []
     return Pile(
         dates={document: day for document, said in said_of.items() if (day := _own_date(said, released))},
         silent=[each for each in texts if each not in starts],
         unread=skipped_files(home),
-        revised=index.rows["revisions"].to_pylist() if has_revisions(index) else (),
+        revised=revised,
+        outdated=older_versions(revised, texts),
         headed={
             event: kind
             for document, events_of in starts.items()
@@ -90,6 +96,22 @@ def pile_of(index: Index, home: Path, released: str) -> Pile:
             if first <= start < end
         },
     )
+
+
+def older_versions(revised: Sequence[Mapping[str, str]], texts: Mapping[str, str]) -> frozenset[str]:
+    """Documents of which a later one is a version: it revises two of their values, and has half of their words.
+
+    Minutes of two months revise values too, but say other things.
+    """
+    ordered = (one for one in revised if one["kind"] != "contradicts")
+    pairs = Counter((one["earlier_document_id"], one["later_document_id"]) for one in ordered)
+    found = set()
+    for (earlier, later), count in pairs.items():
+        if count >= _VALUES and earlier != later:
+            words, others = (frozenset(tokens(texts.get(each, ""))) for each in (earlier, later))
+            if len(words & others) >= _VERSION * (len(words | others) or 1):
+                found.add(earlier)
+    return frozenset(found)
 
 
 def _own_date(said: AbstractSet[tuple[str, str]], released: str) -> str:

@@ -309,8 +309,9 @@ def build_points(context: ReportContext) -> tuple[Points, ...] | None:
     """
     if context.written.lists:
         return tuple(_written_lists(context))
-    listed = points_of(context.events, context.pile.headed, context.rows)
-    past, ahead = _dated(context, {each.row for points in listed.values() for each in points})
+    given = points_of(context.events, context.pile.headed, context.rows)
+    listed = {kind: points for kind, every in given.items() if (points := context.current(every))}
+    past, ahead = map(context.current, _dated(context, {each.row for every in given.values() for each in every}))
     t, dated = context.messages, {each.row for each in (*past, *ahead)}
     found = [
         *_listed(context, t.until.format(day=context.reference), past, _POINTS),
@@ -355,7 +356,9 @@ def build_amounts(context: ReportContext) -> tuple[AmountLine, ...] | None:
     """A row or sentence with amounts of each document, of the newest first; None where a model wrote lists."""
     if context.written.lists:
         return None
-    found = stated_amounts(context.events, context.rows)
+    stated = stated_amounts(context.events, context.rows)
+    kept = {each.row for each in context.current(each for each, _ in stated)}
+    found = [pair for pair in stated if pair[0].row in kept]
     found.sort(key=lambda pair: _day_of(context, pair[0].row), reverse=True)
     lines = (AmountLine(amounts, _told(context, each, None, "owner")) for each, amounts in found[:_AMOUNTS])
     return tuple(lines) or None

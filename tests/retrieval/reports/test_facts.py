@@ -12,6 +12,7 @@ from sag_retrieval.reports.facts import (
     folders_of,
     listed_rows,
     names_together,
+    older_versions,
     points_of,
     stated_amounts,
 )
@@ -225,3 +226,14 @@ def test_rows_with_a_named_column_are_found_and_sentences_with_a_colon_are_not(e
     found = listed_rows(replace(events, contents=told), ROWS)
 
     assert [(each.row, len(each.cells)) for each in found] == [(0, 3), (1, 1), (3, 2)]
+
+
+@pytest.mark.parametrize(("changed", "is_version"), [(2, True), (1, False)])
+def test_a_document_is_outdated_by_a_later_one_that_says_the_same_with_other_values(changed, is_version):
+    old = "The supplier delivers 120 tonnes a year. Payment is due within 30 days. The agreement ends in 2027."
+    texts = {"v1": old, "v2": old.replace("120", "96").replace("30", "45"), "minutes": "Saturday shifts end in May."}
+    one = {"kind": "updates", "earlier_document_id": "v1", "later_document_id": "v2"}
+    other = one | {"later_document_id": "minutes"}
+
+    assert older_versions([one] * changed + [other] * 3, texts) == ({"v1"} if is_version else set())
+    assert older_versions([one | {"kind": "contradicts"}] * 2, texts) == set()

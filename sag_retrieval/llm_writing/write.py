@@ -100,7 +100,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Background:
+class ReportFacts:
     """What is known of events beside their texts."""
 
     later: Mapping[str, str] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Writer:
         communities: Communities,
         options: WritingOptions,
         language: str,
-        known: Background = Background(),
+        known: ReportFacts = ReportFacts(),
     ) -> None:
         """Choose the themes and their events within the budget; nothing is asked yet."""
         self.events, self._later, self._newest = events.cleaned(), known.later, known.newest or "-"

@@ -24,7 +24,7 @@ from sag_retrieval.clusters.storage import (
 from sag_retrieval.core.public import __version__
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.llm_writing.lines import Themes
-from sag_retrieval.llm_writing.write import Background, Writer
+from sag_retrieval.llm_writing.write import ReportFacts, Writer
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.folders import delete, mark_of, write_made
 from sag_retrieval.release.reader import Reader
@@ -74,7 +74,7 @@ class Prepared:
         """What lets a model write about it."""
         day = newest_day(self.events, pile, self.options)
         listed = listed_events(self.events, pile, day)
-        known = Background(later=self.later, listed=listed, newest=day)
+        known = ReportFacts(later=self.later, listed=listed, newest=day)
         return Writer(self.events, self.communities, self.options, self.options.language, known)
 
 

@@ -50,7 +50,7 @@ class FiltersAnswer(Bounded):
     months: dict[str, int]
 
 
-class ListedAnswer(Bounded):
+class PageRows(Bounded):
     """Statements with their places, topics with their typical statements, or corrections with both statements."""
 
     rows: list[dict[str, Any]]
@@ -75,7 +75,7 @@ def filters(release: Release) -> FiltersAnswer:
     return FiltersAnswer(release=release.release_id, keys=values, folders=first, months=months)
 
 
-def timeline(release: Release, period: str, most: int) -> ListedAnswer:
+def timeline(release: Release, period: str, most: int) -> PageRows:
     """The statements whose date is in a year, month or day, or all that have one; the latest first."""
     events = _events(release)
     dates = pc.fill_null(events["date"], "")
@@ -84,7 +84,7 @@ def timeline(release: Release, period: str, most: int) -> ListedAnswer:
     return _first(release, _marked(release, latest.slice(0, most)), len(chosen))
 
 
-def topics(release: Release, most: int) -> ListedAnswer:
+def topics(release: Release, most: int) -> PageRows:
     """The themes of the release, the largest first, with those that share names; made when first asked for."""
     themes, events = release._themes(), release.index.rows["events"].select(_SHOWN)  # noqa: SLF001  those of `ask`
     places = pc.index_in(pa.array(themes.events.event_ids, pa.string()), value_set=events["event_id"].combine_chunks())
@@ -135,7 +135,7 @@ def _first_of(weights: Floats) -> Rows:
     return np.argsort(-weights, kind="stable")[: min(_TIES, int((weights > 0).sum()))].astype(np.int32)
 
 
-def corrections(release: Release, most: int) -> ListedAnswer:
+def corrections(release: Release, most: int) -> PageRows:
     """Statements with what revised them, the latest first: `changes` with both texts and places."""
     found, events = release.changes()["revised"], _events(release)
     latest = list(reversed(found))[:most]
@@ -163,9 +163,9 @@ def _marked(release: Release, rows: pa.Table, revised: set[str] | None = None) -
     return [row | {"is_revised": row["event_id"] in known} for row in rows.to_pylist()]
 
 
-def _first(release: Release, rows: list[dict[str, Any]], whole: int) -> ListedAnswer:
+def _first(release: Release, rows: list[dict[str, Any]], whole: int) -> PageRows:
     cut = f"{whole - len(rows):,} of {whole:,} left out" if whole > len(rows) else ""
-    return ListedAnswer(release=release.release_id, rows=rows, cut=cut)
+    return PageRows(release=release.release_id, rows=rows, cut=cut)
 
 
 class _Kept:
@@ -205,15 +205,15 @@ def add_to(app: FastAPI, service: Service) -> None:
     def filters_(request: Request) -> Response:
         return answer(request, filters)
 
-    @app.get("/v1/timeline", response_model=ListedAnswer, description=timeline.__doc__)
+    @app.get("/v1/timeline", response_model=PageRows, description=timeline.__doc__)
     def timeline_(request: Request, period: Annotated[str, Query(max_length=40)] = "", most: Most = 100) -> Response:
         return answer(request, timeline, period, most)
 
-    @app.get("/v1/topics", response_model=ListedAnswer, description=topics.__doc__)
+    @app.get("/v1/topics", response_model=PageRows, description=topics.__doc__)
     def topics_(request: Request, most: Most = 40) -> Response:
         return answer(request, topics, most, is_heavy=True)
 
-    @app.get("/v1/corrections", response_model=ListedAnswer, description=corrections.__doc__)
+    @app.get("/v1/corrections", response_model=PageRows, description=corrections.__doc__)
     def corrections_(request: Request, most: Most = 100) -> Response:
         return answer(request, corrections, most)
 

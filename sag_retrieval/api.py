@@ -813,7 +813,7 @@ class Release:
             >>> from sag_retrieval import open_release
             >>> plan = open_release().report_plan(options={"max_calls": 4})
             >>> plan.calls, plan.themes, plan.left_out > 0
-            (4, 3, True)
+            (4, 2, True)
         """
         from sag_retrieval.reports.facts import pile_of  # noqa: PLC0415
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415

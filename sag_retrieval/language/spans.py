@@ -94,7 +94,7 @@ def span_words() -> str:
 
 _TO_LOOSEN = re.compile(
     r"\(\?<?[=!](?:[^()\\]|\\.|\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\))*\)|\\b|[$^]"
-    r"|(?P<often>\{\d+(?:,\d*)?\}|[*+]\+)|(?P<one>\[(?:[^\]\\]|\\.)*\]|\\[wsd])"
+    r"|(?P<often>\{\d+(?:,\d*)?\}|[*+]\+)|(?P<one>\[(?:[^\[\]\\]|\\.)*\]|\\[wsd])"
 )
 """What binds words to what stands beside them; how often something stands; a character of a class."""
 _AS_RE2 = ((r"\w", r"\pL\pN_"), (r"\s", r"\s\pZ\x0b\x1c-\x1f\x85"), (r"\d", r"\p{Nd}"))

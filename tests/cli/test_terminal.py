@@ -71,12 +71,12 @@ def words_around(text: str) -> str:
 
 def is_past_the_first_commit(screen: str) -> bool:
     """Documents are committed in batches; one that Ctrl-C interrupts is read again."""
-    found = re.search(r"([\d,]+)/800", screen)
+    found = re.search(r"([\d,]+)/1,600", screen)
     return found is not None and int(found[1].replace(",", "")) > 300
 
 
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(home, source, tmp_path):
-    source({f"file-{n:04}.md": f"# Note {n}\n\nLumen Optics built buoy {n} in 2021.\n" for n in range(800)})
+    source({f"file-{n:04}.md": f"# Note {n}\n\nLumen Optics built buoy {n} in 2021.\n" for n in range(1_600)})
 
     stopped = run_in_terminal("ingest", "inbox", folder=tmp_path, columns=200, stop_when=is_past_the_first_commit)
     resumed = forked.sag("ingest", "inbox", cwd=tmp_path)
@@ -88,10 +88,10 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(home, source, tmp_path):
     assert "documents are read and kept, no release is published yet; `sag ingest inbox` continues" in said
     assert "Traceback" not in said
     kept = int(said.partition("stopped; ")[2].partition(" ")[0].replace(",", ""))
-    assert 0 < kept <= 800  # all, if it went on reading before it was told to stop
+    assert 0 < kept <= 1_600  # all, if it went on reading before it was told to stop
     assert resumed.returncode == 0, resumed.stderr
     table = next(line.split() for line in resumed.stdout.splitlines() if line.split()[:1] == ["documents"])
-    assert int(table[1].replace(",", "")) == 800 - kept
+    assert int(table[1].replace(",", "")) == 1_600 - kept
 
 
 def test_ctrl_c_during_a_query_has_the_words_by_which_it_is_known():

@@ -27,7 +27,7 @@ BOUNDS = {
     "decision records, words of the longest": 200,
     "pages of docs": 24,
     "pages of docs, words": 35_790,
-    "lines of tests": 50_046,
+    "lines of tests": 50_051,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

@@ -244,7 +244,7 @@ def ask_global(session: Session) -> ModeResult:
     session.tell("background", documents=_documents(themes, near), keys=[each.community.title for each in near])
     if session.chat is None:
         session.note("there is no language model: their statements are quoted")
-    answer = _by_model(session, themes, near, query) if session.chat is not None else None
+    answer = _by_model(session, themes, near, query) if near and session.chat is not None else None
     return answer or _by_rules(session, themes, near)
 
 

@@ -238,11 +238,16 @@ def test_a_search_without_a_release_is_asked_as_in_fast_mode():
 
 
 @pytest.mark.slow
-def test_a_release_without_themes_says_so(home, source):
+@pytest.mark.parametrize("model", ["offline", "openai:scripted"])
+def test_a_release_without_themes_says_so(home, source, monkeypatch, model):
     bare_ingest([source({"heron.md": "# Heron\n\nIt left.\n"})])
 
-    with open_release() as release:
-        answer = release.ask(RISKS["en"], mode="global")
+    with ChatServer(write_well) as server:
+        monkeypatch.setenv("SAG_CHAT_MODEL", model)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        with open_release() as release:
+            answer = release.ask(RISKS["en"], mode="global")
 
     assert not answer.is_found
     assert any("no themes to answer from" in note for note in answer.notes)

@@ -13,8 +13,8 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 74_517,
-    "lines of code": 44_233,
+    "lines of both packages": 74_516,
+    "lines of code": 44_232,
     "lines of hand rules for language": 3_784,
     "regular expressions outside language/": 111,
     "modules": 354,

@@ -27,9 +27,9 @@ from sag_retrieval.llm_writing.lines import (
     PromptLines,
     Themes,
     best_statements,
-    by_day,
     day_of,
     event_lines,
+    first_rows,
     in_prompt,
     nearest_themes,
     packed,
@@ -327,8 +327,7 @@ def _parts(session: Session, events: EventTable, near: Sequence[NearTheme], quer
     given = [(each.community.community_id, each.community.title, each.rows) for each in near]
     found = []
     for community, title, rows in [*given, ("", "", rest)]:
-        lines = next(iter(packed(event_lines(events, rows, later), _PROMPT_TOKENS)), [])
-        kept = by_day(events, [row for line in lines for row in line.rows])
+        kept = first_rows(events, rows, _PROMPT_TOKENS)
         found.append(_Part(community, title, PromptLines.of(events, event_lines(events, kept, later))))
     return found if rest else found[:-1]
 

@@ -302,11 +302,11 @@ def gone_on(events: EventTable, rows: Sequence[int], most: int) -> list[int]:
     return [row for row in ranked[:most] if best[row] >= _GOES_ON]
 
 
-def first_rows(events: EventTable, community: Community, most: int) -> list[int]:
-    """The most typical members whose lines have at most `most` estimated tokens together, by day."""
+def first_rows(events: EventTable, rows: Iterable[int], most: int) -> list[int]:
+    """The first of some rows whose lines have at most `most` estimated tokens together, by day."""
     chosen: list[int] = []
     used = 0
-    for row in community.members.tolist():
+    for row in rows:
         used += estimate_tokens(in_prompt(event_lines(events, [row]))) + 2
         if chosen and used > most:
             break

@@ -190,7 +190,7 @@ class Writer:
         """The themes that the budget reaches, the largest first, and the others."""
         themes: list[_Theme] = []
         for place, each in enumerate(communities):
-            rows = first_rows(self.events, each, self.options.prompt_tokens * _OWN // 8)
+            rows = first_rows(self.events, each.members.tolist(), self.options.prompt_tokens * _OWN // 8)
             beside = by_day(self.events, gone_on(self.events, rows, _GONE_ON))
             lines = event_lines(self.events, rows, self._later)
             lines += event_lines(self.events, beside, self._later, {"theme": "another"})

@@ -60,13 +60,9 @@ class EventEvidence:
     """Its keys in every script, as `normal_name` has them."""
     is_cjk: bool = False
     """Whether the event itself is Chinese or Japanese."""
-    passage: str = ""
-    """The passage in which it was read, as `text`: a name of it may stand for what the event calls *the bank*."""
-    words: frozenset[str] = frozenset()
-    """Of the passage."""
 
     @classmethod
-    def of(cls, content: str, *more: str, names: Sequence[str] = (), passage: str = "") -> "EventEvidence":
+    def of(cls, content: str, *more: str, names: Sequence[str] = ()) -> "EventEvidence":
         """The evidence of an event by all that is known of it."""
         parts = (content, *more, *names)
         joined = "\n".join(filter(None, parts))
@@ -74,9 +70,7 @@ class EventEvidence:
         joined = " ".join([joined, *(_MONTHS[month] for month in months if month in _MONTHS)])
         folded = tuple(name for name in map(normal_name, names) if len(name) >= _SHORTEST_NAME)
         text = f" {normal_name(joined)} "
-        terms, words = frozenset(tokens(joined)), frozenset(tokens(passage))
-        around = f" {normal_name(passage)} "
-        return cls(text, terms, frozenset(figures(joined)), folded, is_cjk(content), around, words)
+        return cls(text, frozenset(tokens(joined)), frozenset(figures(joined)), folded, is_cjk(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +195,8 @@ def _unstated(
     """Whether a figure of a sentence, or a name in it, stands in none of the events."""
     if not own <= frozenset[str]().union(*(event.figures for event in events)):
         return "figure"
-    held = frozenset[str]().union(*(event.terms | event.words for event in events))
-    text, said = "\n".join(event.text + event.passage for event in events), f" {normal_name(sentence)} "
+    held = frozenset[str]().union(*(event.terms for event in events))
+    text, said = "\n".join(event.text for event in events), f" {normal_name(sentence)} "
     if any(_stands_in(name, said) and not _stands_in(name, text) for name in names):
         return "name"
     return "name" if any(not set(tokens(word)) <= held for word in _capitalised(sentence)) else None
@@ -212,15 +206,14 @@ _LONGEST: Final = 1_500
 """Characters of an event that a prompt shows."""
 _LONGEST_SENTENCE: Final = 600
 _LONGEST_REASON: Final = 200
-_GOES_ON: Final = 0.25
-"""Cosine from which on a later event is taken to go on with a matter: some words or names of several in common."""
 _EVERYWHERE: Final = 0.5
 """Share of the documents from which on a name, such as that of one's own house, needs no line that says it."""
 _FEWEST_DOCUMENTS: Final = 3
 """Documents from which on such a share tells something."""
 _TITLE_WORDS: Final = 0.5
 """Share of the terms of a title that the shown events must hold."""
-_AROUND_TITLES: Final = ' *_#`"“”‘’「」.。:：'
+_AROUND_TITLES: Final = " *_#`.。:："
+_QUOTED: Final = ('""', "“”", "‘’", "「」", "《》")
 _SHORTEST_NAME: Final = 2
 _RARE, _CENTURIES = 4, ("19", "20")
 """Digits of a figure that hardly two statements share by chance; a year is shared by many."""
@@ -256,13 +249,10 @@ def packed(lines: Sequence[PromptLine], most: int) -> list[list[PromptLine]]:
 
 
 def event_lines(
-    events: EventTable,
-    rows: Sequence[int],
-    later: Mapping[str, str] = MappingProxyType({}),
-    more: Mapping[str, object] = MappingProxyType({}),
+    events: EventTable, rows: Sequence[int], later: Mapping[str, str] = MappingProxyType({})
 ) -> list[PromptLine]:
     """Events as lines: days, document and text; what was said `later` in place of some, by their ids."""
-    return [PromptLine({**_shown(events, row, later), **more}, (row,)) for row in rows]
+    return [PromptLine(_shown(events, row, later), (row,)) for row in rows]
 
 
 def _shown(events: EventTable, row: int, later: Mapping[str, str]) -> dict[str, object]:
@@ -286,20 +276,6 @@ def day_of(events: EventTable, row: int) -> str:
 def by_day(events: EventTable, rows: Iterable[int]) -> list[int]:
     """Rows in the order in which they were said, those without a day first."""
     return sorted(rows, key=lambda row: (day_of(events, row), row))
-
-
-def gone_on(events: EventTable, rows: Sequence[int], most: int) -> list[int]:
-    """Other events that tell how the matter of some went on: each said after the one of these that it is most like."""
-    if not rows or not events.said:
-        return []
-    product = events.vectors @ events.vectors[list(rows)].T
-    likeness = np.round(product.toarray() if issparse(product) else np.asarray(product), 9)
-    days = np.array([day_of(events, row) for row in range(len(events))])
-    likeness[days[:, None] <= days[list(rows)][None, :]] = 0
-    likeness[list(rows)] = 0
-    best = likeness.max(axis=1)
-    ranked = np.lexsort((np.arange(len(events)), -best)).tolist()
-    return [row for row in ranked[:most] if best[row] >= _GOES_ON]
 
 
 def first_rows(events: EventTable, rows: Iterable[int], most: int) -> list[int]:
@@ -412,6 +388,7 @@ class Judge:
     def title(self, community_id: str, given: str, rows: Sequence[int]) -> str:
         """The title, if it is short and its words stand in the events; else empty."""
         title = clean(given).strip(_AROUND_TITLES)
+        title = title[1:-1] if title[:1] + title[-1:] in _QUOTED else title
         terms = set(tokens(title))
         held = {term for row in rows for term in self._of(row).terms & terms}
         is_translated = any(self._of(row).is_cjk != is_cjk(title) for row in rows)
@@ -441,8 +418,7 @@ class Judge:
             title = events.documents.titles[int(events.document[row])]
             days = (events.dates[row] or "", day_of(events, row))
             more = (*days, title, *self.everywhere)
-            passage = events.chunks.texts[int(events.chunk[row])]
-            self._evidence[row] = EventEvidence.of(events.contents[row], *more, names=names, passage=passage)
+            self._evidence[row] = EventEvidence.of(events.contents[row], *more, names=names)
         return self._evidence[row]
 
 

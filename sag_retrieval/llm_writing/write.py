@@ -16,7 +16,6 @@ from sag_retrieval.llm_writing.lines import (
     day_of,
     event_lines,
     first_rows,
-    gone_on,
     in_prompt,
     packed,
 )
@@ -37,15 +36,11 @@ from sag_retrieval.topics.titler import TakenTitles
 STEP: Final = "findings"
 _REPLY_TOKENS: Final = 900
 """Expected tokens of a reply."""
-_FINDINGS: Final = 7
+_FINDINGS: Final = 5
 _LISTED: Final = 8
 """Importance of what stands in a list, as it is shown: findings of a theme that weigh more come before it."""
-_OWN: Final = 7
-"""Eighths of a prompt for the events of a theme; the rest is for how their matters went on."""
 _SHORTEST_LINE: Final = 15
 """Estimated tokens of a line that says little."""
-_GONE_ON: Final = 6
-"""Events of other themes that a theme's prompt shows: a matter seldom went on in more places."""
 
 
 class WritingOptions(Protocol):
@@ -190,11 +185,8 @@ class Writer:
         """The themes that the budget reaches, the largest first, and the others."""
         themes: list[_Theme] = []
         for place, each in enumerate(communities):
-            rows = first_rows(self.events, each.members.tolist(), self.options.prompt_tokens * _OWN // 8)
-            beside = by_day(self.events, gone_on(self.events, rows, _GONE_ON))
-            lines = event_lines(self.events, rows, self._later)
-            lines += event_lines(self.events, beside, self._later, {"theme": "another"})
-            shown = PromptLines.of(self.events, packed(lines, self.options.prompt_tokens)[0])
+            rows = first_rows(self.events, each.members.tolist(), self.options.prompt_tokens)
+            shown = PromptLines.of(self.events, event_lines(self.events, rows, self._later))
             theme = _Theme(each.community_id, shown, request_tokens(self._about(shown)))
             calls, tokens = self._cost([*themes, theme])
             if calls > self.options.max_calls or tokens > self.options.max_tokens:

@@ -53,7 +53,7 @@ class ReportAnswer(AnswerShape):
     """The model's summary and findings over all themes."""
 
     summary: list[WrittenSentence] = Field(description="3 sentences; the first is the headline")
-    findings: list[WrittenFinding] = Field(description="5 to 7 findings")
+    findings: list[WrittenFinding] = Field(description="3 to 5 findings")
 
 
 @public

@@ -6,13 +6,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from sag_retrieval.ask.sentences import sentences_for
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.language.data import patterns
-from sag_retrieval.language.sentences import sentence_spans
-from sag_retrieval.language.words import tokens
 
 _AROUND = 80
-_Sentence = tuple[int, int, frozenset[str]]
 _WORD_END = patterns("all")["word_end"]
 
 
@@ -121,8 +119,7 @@ class Citations:
         self._numbers: dict[int, int] = {}
         self._marks: defaultdict[int, dict[tuple[int, int], int]] = defaultdict(dict)
         self._citing: defaultdict[int, list[Citing]] = defaultdict(list)
-        self._spans: dict[int, tuple[int, int, bool]] = {}
-        self._sentences: dict[int, list[_Sentence]] = {}
+        self._spans: dict[int, tuple[list[tuple[int, int]], bool]] = {}
         self._approximate: set[int] = set()
         self.count = 0
 
@@ -131,9 +128,9 @@ class Citations:
         row = reference.row
         chunk = int(self._events.chunk[row])
         number = self._numbers.setdefault(chunk, len(self._numbers) + 1)
-        start, end, approximate = self.span(row)
+        spans, approximate = self.spans(row)
         marks = self._marks[chunk]
-        mark = marks.setdefault((start, end), len(marks) + 1)
+        mark, *_ = (marks.setdefault(span, len(marks) + 1) for span in spans)
         self.count += 1
         name = " · ".join(filter(None, (reference.place, self._events.dates[row])))
         self._citing[chunk].append(Citing(self.count, name))
@@ -141,21 +138,15 @@ class Citations:
             self._approximate.add(chunk)
         return Cite(number, mark, self.count)
 
-    def span(self, row: int) -> tuple[int, int, bool]:
-        """Span of the event in its chunk's text, and whether that is only its most similar sentence."""
+    def spans(self, row: int) -> tuple[list[tuple[int, int]], bool]:
+        """Spans of the event in its chunk's text, the best first, and whether these are sentences that support it."""
         if row not in self._spans:
-            chunk = int(self._events.chunk[row])
+            text = self._events.chunks.texts[int(self._events.chunk[row])]
             start, end = (int(place) for place in self._events.spans[row])
-            if 0 <= start < end <= len(self._events.chunks.texts[chunk]):
-                self._spans[row] = start, end, False
-            else:
-                self._spans[row] = *self._most_similar(chunk, self._events.contents[row]), True
+            is_known = 0 <= start < end <= len(text)
+            found = [(start, end)] if is_known else sentences_for(self._events.contents[row], "", text)
+            self._spans[row] = found, not is_known
         return self._spans[row]
-
-    def _most_similar(self, chunk: int, content: str) -> tuple[int, int]:
-        if chunk not in self._sentences:
-            self._sentences[chunk] = sentences(self._events.chunks.texts[chunk])
-        return most_similar(self._sentences[chunk], content)
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -183,26 +174,6 @@ class Citations:
                 )
             )
         return tuple(found)
-
-
-def sentences(text: str) -> list[_Sentence]:
-    """Start, end and terms of each sentence; the whole text if it has none."""
-    spans = [trimmed(text, start, end) for start, end in sentence_spans(text)]
-    found = [(start, end, frozenset(tokens(text[start:end]))) for start, end in spans if start < end]
-    return found or [(0, len(text), frozenset())]
-
-
-def most_similar(among: list[_Sentence], content: str) -> tuple[int, int]:
-    """Span of the sentence most like the content by shared terms; the first of equals."""
-    wanted = frozenset(tokens(content))
-    start, end, _ = max(among, key=lambda each: len(each[2] & wanted) / (len(each[2] | wanted) or 1))
-    return start, end
-
-
-def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without white space at its ends."""
-    inner = text[start:end]
-    return start + len(inner) - len(inner.lstrip()), end - (len(inner) - len(inner.rstrip()))
 
 
 def cut(text: str, marks: dict[tuple[int, int], int]) -> list[Piece]:

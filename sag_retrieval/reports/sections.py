@@ -149,9 +149,9 @@ def _finding(context: ReportContext, each: Finding, place: str, topic: RankedTop
     return ShownFinding(context.cited(each.text, each.event_ids, place), each.importance, each.reason, topic)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Article:
-    """A topic: its summary and findings where a model wrote them, else its most central statement."""
+    """A topic: the summary of a model and its findings that say more; without them the most central statement."""
 
     topic: RankedTopic
     told: tuple[Statement, ...]
@@ -186,11 +186,9 @@ def _article(context: ReportContext, topic: RankedTopic) -> Article:
     written = context.written.themes.get(topic.community_id)
     told = tuple(context.cited(each.text, each.event_ids, place) for each in topic.summary)
     central = (context.statement(topic.central, place),) if topic.central >= 0 else ()
-    return Article(
-        topic=topic,
-        told=told or central,
-        findings=tuple(_finding(context, each, place) for each in (written.findings if written else ())),
-    )
+    behind = {event_id for each in topic.summary for event_id in each.event_ids}
+    beside = (each for each in (written.findings if written else ()) if not behind.issuperset(each.event_ids))
+    return Article(topic, told or central, tuple(_finding(context, each, place) for each in beside))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

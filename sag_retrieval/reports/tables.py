@@ -91,7 +91,7 @@ def _events(context: ReportContext, citations: Citations) -> Iterator[Mapping[st
     for each in context.communities.at(0):
         for row, centrality in zip(each.members.tolist(), each.centrality.tolist(), strict=True):
             chunk = int(events.chunk[row])
-            start, end, approximate = citations.span(row)
+            ((start, end), *_), approximate = citations.spans(row)
             yield {
                 "community_id": each.community_id,
                 "event_id": events.event_ids[row],

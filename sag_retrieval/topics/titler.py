@@ -20,6 +20,7 @@ _PHRASE_CJK: Final = 4
 """Characters of a Chinese phrase: two words of two, the usual length."""
 _ADDED = patterns("all")["added_in_brackets"]
 _COMMA = patterns("all")["comma"]
+_COUNTED = patterns("all")["character_or_latin_word"]
 
 
 class TakenTitles:
@@ -47,9 +48,9 @@ class TakenTitles:
 
 
 def fits(title: str) -> bool:
-    """Whether a title is short enough: 12 characters in Chinese, else 6 words; separators do not count."""
+    """Whether a title is short enough: 6 words; of Chinese 12 characters, a Latin word counting as one."""
     bare = title.replace(" · ", " ")
-    return len(bare.replace(" ", "")) <= MOST_CHARACTERS if is_cjk(bare) else len(bare.split()) <= MOST_WORDS
+    return len(_COUNTED.findall(bare)) <= MOST_CHARACTERS if is_cjk(bare) else len(bare.split()) <= MOST_WORDS
 
 
 def is_phrase(term: str) -> bool:

@@ -14,7 +14,7 @@ import pytest
 
 from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.reports.citations import cut, most_similar, sentences
+from sag_retrieval.reports.citations import cut
 from sag_retrieval.reports.context import page_language
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import central_row
@@ -353,20 +353,6 @@ def test_overlapping_citations_keep_a_mark_each():
         ("cd", (2,), True),
         ("ef", (), True),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "content", "expected"),
-    [
-        ("Cats sleep. Dogs bark at night. Birds sing.", "A dog barked", "Dogs bark at night."),
-        ("猫在睡觉。狗在夜里叫。鸟在唱歌。", "夜里有狗叫", "狗在夜里叫。"),
-        ("", "anything", ""),
-    ],
-)
-def test_the_most_similar_sentence_is_found(text, content, expected):
-    start, end = most_similar(sentences(text), content)
-
-    assert text[start:end] == expected
 
 
 @pytest.mark.parametrize(("name", "value"), [("articles", 0), ("articles", 100_000), ("language", "fr")])

@@ -41,6 +41,7 @@ _LEAST_OWN: Final = 0.15
 """Share that one event must hold to stay among the citations of a sentence."""
 _MOST_CITED: Final = 8
 _FIGURE = patterns("all")["figure_of_line"]
+_CALCULATION, _SIGN = patterns("all")["calculation"], patterns("all")["sign"]
 _CAPITALISED = patterns("all")["capitalised"]
 _OPENING: Final = " \"“‘'(（「『"
 _MONTH: Final = re.compile(r"\b\d{4}-(\d\d)")
@@ -112,6 +113,28 @@ def _scaled(text: str) -> list[tuple[int, int, str]]:
     return found
 
 
+def calculated(sentence: str, stated: frozenset[str]) -> frozenset[str]:
+    """The results of the sums and differences that a sentence writes out of stated figures, where they are right.
+
+    Examples:
+        >>> calculated("£39,000 short (£610,000 − £571,000 = £39,000)", frozenset({"610000", "571000"}))
+        frozenset({'39000'})
+        >>> calculated("£40,000 short (£610,000 − £571,000 = £40,000)", frozenset({"610000", "571000"}))
+        frozenset()
+    """
+    text = sentence
+    for start, end, value in reversed(_scaled(sentence)):
+        text = f"{text[:start]}{value}{text[end:]}"
+    found = set[str]()
+    for written in _CALCULATION.finditer(fold(text)):
+        *given, result = _written(written[0])
+        signs = [1, *(1 if sign == "+" else -1 for sign in _SIGN.findall(written[0]))]
+        total = sum((sign * Decimal(each) for sign, each in zip(signs, given, strict=True)), Decimal())
+        if stated.union(found).issuperset(given) and total == Decimal(result):
+            found.add(result)
+    return frozenset(found)
+
+
 def _stands_in(name: str, text: str) -> bool:
     """Whether a name stands in a text, both without punctuation; a name in an alphabet as whole words."""
     return name in text if is_cjk(name) else f" {name} " in _in_alphabet(text)
@@ -180,7 +203,7 @@ def _reason(
     sentence: str, terms: frozenset[str], own: frozenset[str], events: Sequence[EventEvidence], names: Sequence[str]
 ) -> WhyLeftOut | None:
     """The first thing that keeps a sentence from being supported by events; None if nothing does."""
-    if is_speech(sentence) or not is_prose(sentence):
+    if is_speech(sentence) or not is_prose(_CALCULATION.sub("", sentence)):
         return "form"
     held = frozenset[str]().union(*(event.terms for event in events))
     is_said = bool(terms) and len(terms & held) >= _LEAST_WORDS * len(terms)
@@ -193,7 +216,8 @@ def _unstated(
     sentence: str, own: frozenset[str], events: Sequence[EventEvidence], names: Sequence[str]
 ) -> Literal["figure", "name"] | None:
     """Whether a figure of a sentence, or a name in it, stands in none of the events."""
-    if not own <= frozenset[str]().union(*(event.figures for event in events)):
+    stated = frozenset[str]().union(*(event.figures for event in events))
+    if not own <= stated | calculated(sentence, stated):
         return "figure"
     held = frozenset[str]().union(*(event.terms for event in events))
     text, said = "\n".join(event.text for event in events), f" {normal_name(sentence)} "

@@ -1,9 +1,9 @@
-"""Let a model write a report: each theme from its events, then lists from all, then the first page from both."""
+"""Let a model write a report: each theme from its events, then the first page, then the lists below it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.clusters.groups import PROPER, CitedSentence, Communities, Community
@@ -37,8 +37,6 @@ STEP: Final = "findings"
 _REPLY_TOKENS: Final = 900
 """Expected tokens of a reply."""
 _FINDINGS: Final = 5
-_LISTED: Final = 8
-"""Importance of what stands in a list, as it is shown: findings of a theme that weigh more come before it."""
 _SHORTEST_LINE: Final = 15
 """Estimated tokens of a line that says little."""
 
@@ -152,17 +150,12 @@ class Writer:
         for each in self._over:
             self._judge.leave_out(each.community_id, "theme", "budget")
         texts = self._theme_texts(asking)
-        lines = self._statements(texts)
-        lists = self._lists(asking, lines) if lines else {}
-        told = [
-            PromptLine({"list": name, **self._line(each)}, self._rows(each))
-            for name, sentences in lists.items()
-            for each in sentences
-        ]
-        behind = {line.rows for line in told}
-        summary, findings = (
-            self._whole(asking, [*told, *(each for each in lines if each.rows not in behind)]) if lines else ((), ())
-        )
+        stated = self._statements(texts)
+        lines = [*self._listed, *stated] if stated else []
+        summary, findings = self._first_page(asking, lines)
+        page: list[CitedSentence | Finding] = [*summary, *findings]
+        told = [PromptLine({"page": "first", **self._line(each)}, self._rows(each)) for each in page]
+        lists = self._lists(asking, [*told, *lines])
         return WrittenReport(
             lists=lists,
             themes={key: text for key, text in texts.items() if text != ThemeText()},
@@ -195,12 +188,12 @@ class Writer:
         return themes, []
 
     def _cost(self, themes: Sequence[_Theme]) -> tuple[int, int]:
-        """Calls, and tokens sent and received, at most: of themes, of the lists and of the first page."""
+        """Calls, and tokens sent and received, at most: of themes, of the first page and of the lists."""
         if not themes:
             return 0, 0
         calls = len(themes) + 2
-        lists = estimate_tokens(in_prompt(self._listed)) + _REPLY_TOKENS * len(themes)
-        whole = sum(min(self.options.prompt_tokens, each) for each in (lists, _REPLY_TOKENS * (len(themes) + 1)))
+        page = estimate_tokens(in_prompt(self._listed)) + _REPLY_TOKENS * len(themes)
+        whole = sum(min(self.options.prompt_tokens, each) for each in (page, page + _REPLY_TOKENS))
         return calls, sum(theme.sent for theme in themes) + whole + calls * _REPLY_TOKENS
 
     def _about(self, shown: PromptLines) -> Request[ThemeAnswer]:
@@ -262,26 +255,36 @@ class Writer:
         said = max(day_of(self.events, row) for row in self._rows(stated))
         return {"said": said, "text": stated.text} if said else {"text": stated.text}
 
+    def _first_page(
+        self, asking: Asking, lines: Sequence[PromptLine]
+    ) -> tuple[tuple[CitedSentence, ...], tuple[Finding, ...]]:
+        """Summary and findings over all themes; nothing, with the reason, where the model gave none."""
+        answer, shown = self._over_all(asking, "report", ReportAnswer, lines)
+        if answer is None:
+            return (), ()
+        summary = self._judge.sentences("", answer.summary, shown)
+        return summary, self._judge.findings("", answer.findings, shown, lambda row: self._theme_of.get(row, ""))
+
     def _lists(self, asking: Asking, lines: Sequence[PromptLine]) -> dict[str, tuple[CitedSentence, ...]]:
-        """The lists over all themes; nothing, with the reason, where the model gave none."""
-        shown = PromptLines.of(self.events, packed([*self._listed, *lines], self.options.prompt_tokens)[0])
-        (answer,) = asking.ask_all([self._request("report_lists", ListedAnswer, shown, newest=self._newest)])
-        if isinstance(answer, ModelError):
-            self._judge.leave_out("", "report", _reason(answer), str(answer))
+        """The lists below the first page; nothing, with the reason, where the model gave none."""
+        answer, shown = self._over_all(asking, "report_lists", ListedAnswer, lines)
+        if answer is None:
             return {}
         found = {name: self._judge.sentences("", getattr(answer, name), shown) for name in ListedAnswer.model_fields}
         return {name: sentences for name, sentences in found.items() if sentences}
 
-    def _whole(self, asking: Asking, lines: Sequence[PromptLine]) -> tuple[tuple[CitedSentence, ...], tuple[Any, ...]]:
-        """Summary and findings over all themes; nothing, with the reason, where the model gave none."""
-        ordered = sorted(lines, key=lambda line: -int(str(line.shown.get("importance", _LISTED))))
-        shown = PromptLines.of(self.events, packed(ordered, self.options.prompt_tokens)[0])
-        (answer,) = asking.ask_all([self._request("report", ReportAnswer, shown)])
+    def _over_all(
+        self, asking: Asking, name: str, shape: type[AnswerT], lines: Sequence[PromptLine]
+    ) -> tuple[AnswerT | None, PromptLines]:
+        """The answer about as many lines as a prompt holds; None, with the reason, where there is none."""
+        shown = PromptLines.of(self.events, next(iter(packed(lines, self.options.prompt_tokens)), []))
+        if not shown.lines:
+            return None, shown
+        (answer,) = asking.ask_all([self._request(name, shape, shown, newest=self._newest)])
         if isinstance(answer, ModelError):
             self._judge.leave_out("", "report", _reason(answer), str(answer))
-            return (), ()
-        summary = self._judge.sentences("", answer.summary, shown)
-        return summary, self._judge.findings("", answer.findings, shown, lambda row: self._theme_of.get(row, ""))
+            return None, shown
+        return answer, shown
 
 
 def _reason(error: ModelError) -> str:

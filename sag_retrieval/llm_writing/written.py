@@ -24,7 +24,7 @@ class WrittenSentence(AnswerShape):
 class WrittenFinding(AnswerShape):
     """One finding with the numbers of the lines that state it, its importance and the reason for that."""
 
-    text: str = Field(description="one sentence that states the finding")
+    text: str = Field(description="what is so, and on a first page what follows from it")
     cited: list[int] = Field(description="numbers n of the lines that state it")
     importance: FiniteFloat = Field(description="0 (of no consequence) to 10 (decisive)")
     reason: str = Field(description="why it is so important, in a few words that the lines support")
@@ -34,12 +34,12 @@ class ThemeAnswer(AnswerShape):
     """The model's title, summary and findings of a theme, or of a part of it."""
 
     title: str = Field(description="what the lines have in common, at most 6 words or 12 Chinese characters")
-    summary: list[WrittenSentence] = Field(description="3 to 5 sentences that read as one paragraph")
+    summary: list[WrittenSentence] = Field(description="2 to 4 sentences that read as one paragraph")
     findings: list[WrittenFinding] = Field(description="at most 5 findings")
 
 
 class ListedAnswer(AnswerShape):
-    """The model's lists for the first page: each at most eight sentences, the most important first."""
+    """The model's lists below the first page: each at most six sentences, the most important first."""
 
     changed: list[WrittenSentence] = Field(description="what was one way and is another now: both, and since when")
     contradictions: list[WrittenSentence] = Field(description="what documents say differently and nobody settled")

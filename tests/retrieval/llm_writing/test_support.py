@@ -2,7 +2,7 @@
 
 import pytest
 
-from sag_retrieval.language.words import normal_name
+from sag_retrieval.language.words import is_cjk, normal_name
 from sag_retrieval.llm_writing.lines import EventEvidence, check, figures
 
 SHOWN = {
@@ -50,6 +50,24 @@ def test_a_sentence_that_its_events_do_not_state_is_left_out_with_the_reason(sen
 
 def test_an_event_that_says_nothing_of_a_sentence_is_no_citation_of_it():
     assert check("The leak came from an O-ring made by Marlow Seals.", [2, 3, 1], SHOWN).numbers == (1,)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("The year was 39,000 euros short (610,000 − 571,000 = 39,000).", None),
+        ("这一年少39万元（610万元 - 571万元 = 39万元）。", None),
+        ("The year was 49,000 euros short (610,000 − 571,000 = 49,000).", "figure"),
+        ("The year was 39,000 euros short (612,000 − 573,000 = 39,000).", "figure"),
+        ("The year was 39,000 euros short.", "figure"),
+    ],
+)
+def test_a_figure_that_nothing_states_is_kept_where_its_calculation_is_right(sentence, reason):
+    shown = {
+        1: EventEvidence.of("The year was reckoned with 610,000 euros and was short of it: 571,000 euros."),
+        2: EventEvidence.of("这一年预算610万元，实际571万元，少了。"),
+    }
+    assert check(sentence, [2 if is_cjk(sentence) else 1], shown).reason == reason
 
 
 def test_figures_are_compared_as_numbers():

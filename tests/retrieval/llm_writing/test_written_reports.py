@@ -138,7 +138,7 @@ def test_a_theme_larger_than_a_prompt_is_written_from_its_most_typical_events(te
     told = tell(write_well, months=12, options=options)
 
     asked = [schema_of(call.request) for call in told.server.calls]
-    assert asked == ["ThemeAnswer"] * 6 + ["ListedAnswer", "ReportAnswer"]
+    assert asked == ["ThemeAnswer"] * 6 + ["ReportAnswer", "ListedAnswer"]
     shown = [sum(line.startswith('{"n"') for line in call.prompt.splitlines()) for call in told.server.calls]
     assert all(1 < lines < 12 for lines in shown[:6])
     for key, text in told.written.themes.items():
@@ -257,15 +257,15 @@ def test_texts_cannot_end_their_line_or_pose_as_instructions(towns, tell):
     assert all(not text.title for text in told.written.themes.values())
 
 
-def test_importance_and_reason_stand_on_the_page_in_markdown_and_in_the_table(tell, tmp_path):
+def test_a_reason_stands_on_the_page_and_importance_in_the_table(tell, tmp_path):
     told = tell(write_well, "zh")
 
     report = write_report(told.events, told.communities, ReportOptions(), tmp_path / "out", None, told.written)
 
     page, markdown = (path.read_text(encoding="utf-8") for path in (report.page, report.markdown))
     first = told.written.findings[0]
-    assert f"重要程度 {first.importance}/10：{first.reason}" in markdown
-    assert f"重要程度 {first.importance}/10</span>：{first.reason}" in page
+    assert f"({first.reason})" in markdown
+    assert first.reason in page
     rows = pq.read_table(report.tables["report_findings"]).to_pylist()
     assert sum(row["is_of_report"] for row in rows) == len(told.written.findings)
     assert sum(not row["is_of_report"] for row in rows) == len(told.written.themes)

@@ -44,6 +44,8 @@ _FIGURE = patterns("all")["figure_of_line"]
 _CALCULATION, _SIGN = patterns("all")["calculation"], patterns("all")["sign"]
 _CAPITALISED = patterns("all")["capitalised"]
 _OPENING: Final = " \"“‘'(（「『"
+_SCALES: Final = (1, 1_000, 10_000, 1_000_000, 100_000_000, 1_000_000_000)
+"""What the figures of a calculation may stand for: 1.92 − 1.88 of amounts in millions."""
 _MONTH: Final = re.compile(r"\b\d{4}-(\d\d)")
 _MONTHS: Final = Locale("en").months["format"]["wide"]
 _LAST_PART: Final = re.compile(r",(?=\d{3}(?:\D|$))")
@@ -114,24 +116,27 @@ def _scaled(text: str) -> list[tuple[int, int, str]]:
 
 
 def calculated(sentence: str, stated: frozenset[str]) -> frozenset[str]:
-    """The results of the sums and differences that a sentence writes out of stated figures, where they are right.
+    """The figures of the sums and differences that a sentence writes out of stated figures, where they are right.
 
     Examples:
-        >>> calculated("£39,000 short (£610,000 − £571,000 = £39,000)", frozenset({"610000", "571000"}))
-        frozenset({'39000'})
-        >>> calculated("£40,000 short (£610,000 − £571,000 = £40,000)", frozenset({"610000", "571000"}))
-        frozenset()
+        >>> sorted(calculated("£39,000 short (£610,000 − £571,000 = £39,000)", frozenset({"610000", "571000"})))
+        ['39000', '571000', '610000']
+        >>> sorted(calculated("£40,000 short (£610,000 − £571,000 = £40,000)", frozenset({"610000", "571000"})))
+        []
     """
     text = sentence
     for start, end, value in reversed(_scaled(sentence)):
         text = f"{text[:start]}{value}{text[end:]}"
     found = set[str]()
     for written in _CALCULATION.finditer(fold(text)):
-        *given, result = _written(written[0])
+        figures_of = _written(written[0])
         signs = [1, *(1 if sign == "+" else -1 for sign in _SIGN.findall(written[0]))]
-        total = sum((sign * Decimal(each) for sign, each in zip(signs, given, strict=True)), Decimal())
-        if stated.union(found).issuperset(given) and total == Decimal(result):
-            found.add(result)
+        *given, result = map(Decimal, figures_of)
+        is_right = sum(sign * each for sign, each in zip(signs, given, strict=True)) == result
+        for scale in _SCALES:
+            *scaled, value = (_shortest(format(each * scale, "f")) for each in (*given, result))
+            if is_right and stated.union(found).issuperset(scaled):
+                found |= {*figures_of, value}
     return frozenset(found)
 
 

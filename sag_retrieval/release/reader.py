@@ -26,7 +26,7 @@ from sag_retrieval.release.folders import wrong_lengths
 from sag_retrieval.release.layers import Joined, Layer, join_links
 from sag_retrieval.release.manifest import MANIFEST, Contents, Fill, Manifest, Verify, layer_path
 from sag_retrieval.release.releases import Releases
-from sag_retrieval.release.sandbox import Restriction, SandboxOptions, SqlSandbox, open_sandbox
+from sag_retrieval.release.sandbox import Restriction, SandboxOptions, SqlSandbox
 from sag_retrieval.release.tables import (
     MADE,
     RowFiles,
@@ -167,7 +167,7 @@ class Reader:
         with self._lock:
             options = SandboxOptions(schema=schema_of_release(self.manifest.key_schema))
             tables = NumberedRows(index.rows, index.arrays)
-            return open_sandbox(tables, options=options, index=index, gone=lambda: self.gone)
+            return SqlSandbox(tables, options=options, index=index, gone=lambda: self.gone)
 
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
         """The rows that a restriction, and that of this reader, leave; None: all.

@@ -25,9 +25,10 @@ from sag_retrieval.core.errors import FilterError, nearest, shown
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.core.types import Flags
 from sag_retrieval.notebook import MOST_ROWS, render_table
-from sag_retrieval.release.arrays import Allowed, Index
+from sag_retrieval.release.arrays import Allowed, Arrays, GraphParts, Index
+from sag_retrieval.release.mapped_arrays import CsrLists
 from sag_retrieval.release.schema import QUERYABLE, TABLES
 from sag_retrieval.release.sql_process import (
     QueryEnded,
@@ -39,52 +40,21 @@ from sag_retrieval.release.sql_process import (
 )
 from sag_retrieval.release.where import EVERYTHING, compile_where, in_words_of_schema, key_types_of
 
-IDS: Final = ("event_id", "chunk_id", "document_id")
-"""What a query may return: the ids of one table, named by their column."""
 _EXPRESSIONS: Final = frozenset(
-    {
-        "BETWEEN",
-        "CASE",
-        "CAST",
-        "COLLATE",
-        "COLUMN_REF",
-        "COMPARISON",
-        "CONJUNCTION",
-        "CONSTANT",
-        "FUNCTION",
-        "OPERATOR",
-        "STAR",
-        "SUBQUERY",
-        "TYPE",
-        "WINDOW",
-    }
+    """BETWEEN CASE CAST COLLATE COLUMN_REF COMPARISON CONJUNCTION CONSTANT FUNCTION OPERATOR STAR SUBQUERY TYPE
+    WINDOW""".split()
 )
-
 _NODES: Final = frozenset(
-    {
-        "ASCENDING",
-        "BASE_TABLE",
-        "DESCENDING",
-        "DISTINCT_MODIFIER",
-        "EMPTY",
-        "EXPRESSION_LIST",
-        "JOIN",
-        "LIMIT_MODIFIER",
-        "LIMIT_PERCENT_MODIFIER",
-        "ORDER_DEFAULT",
-        "ORDER_MODIFIER",
-        "SELECT_NODE",
-        "SET_OPERATION_NODE",
-        "SUBQUERY",
-    }
+    """ASCENDING BASE_TABLE DESCENDING DISTINCT_MODIFIER EMPTY EXPRESSION_LIST JOIN LIMIT_MODIFIER
+    LIMIT_PERCENT_MODIFIER ORDER_DEFAULT ORDER_MODIFIER SELECT_NODE SET_OPERATION_NODE SUBQUERY""".split()
 )
-
-_TYPES = """BOOLEAN BOOL TINYINT SMALLINT INTEGER INT BIGINT HUGEINT FLOAT REAL DOUBLE DECIMAL NUMERIC
-    VARCHAR TEXT STRING CHAR DATE TIME TIMESTAMP JSON"""
-
-TYPES: Final = frozenset(_TYPES.split())
+TYPES: Final = frozenset(
+    """BOOLEAN BOOL TINYINT SMALLINT INTEGER INT BIGINT HUGEINT FLOAT REAL DOUBLE DECIMAL NUMERIC
+    VARCHAR TEXT STRING CHAR DATE TIME TIMESTAMP JSON""".split()
+)
 _COLLATIONS: Final = frozenset({"nocase", "noaccent", "nfc", "binary"})
-_FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
+_FUNCTIONS: Final = frozenset(
+    """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
     regexp_matches regexp_full_match contains starts_with prefix ends_with suffix strpos instr position
     lower lcase upper ucase length len strlen char_length character_length
     substr substring left right trim ltrim rtrim concat
@@ -94,14 +64,13 @@ _FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape 
     -> ->> json_extract json_extract_string json_extract_path json_extract_path_text
     json_type json_valid json_exists json_contains json_array_length json_structure
     count count_star sum avg mean min max median bool_and bool_or
-    row_number rank dense_rank percent_rank has_key"""
-
-FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
+    row_number rank dense_rank percent_rank has_key""".split()
+)
 """No function that reads a file, a setting, the clock or chance, and none that makes long text from short."""
-_NOT_COLUMNS = """current_date current_time current_timestamp localtime localtimestamp current_user
-    session_user user current_role current_catalog current_database current_schema"""
-
-NOT_COLUMNS: Final = frozenset(_NOT_COLUMNS.split())
+_NOT_COLUMNS: Final = frozenset(
+    """current_date current_time current_timestamp localtime localtimestamp current_user
+    session_user user current_role current_catalog current_database current_schema""".split()
+)
 """Names that look like columns but are functions of the clock or the connection."""
 LONGEST: Final = 4_000
 _DEEPEST: Final = 100
@@ -225,7 +194,7 @@ def _check_expression(node: dict[str, Any]) -> None:
         raise FilterError(f"sql refused: type {node['type_name']!r}; allowed are {sorted(TYPES)}")
     elif kind == "COLLATE" and str(node["collation"]).lower() not in _COLLATIONS:
         raise FilterError(f"sql refused: collation {node['collation']!r}")
-    elif kind == "COLUMN_REF" and node["column_names"][0].lower() in NOT_COLUMNS:
+    elif kind == "COLUMN_REF" and node["column_names"][0].lower() in _NOT_COLUMNS:
         raise FilterError(f"sql refused: {node['column_names'][0]!r} changes from call to call")
     elif kind == "STAR" and (node["columns"] or node["expr"]):
         raise FilterError("sql refused: COLUMNS(…) is not allowed; name the columns")
@@ -234,7 +203,7 @@ def _check_expression(node: dict[str, Any]) -> None:
 def _check_function(node: dict[str, Any]) -> None:
     name = str(node["function_name"]).lower()
     path = node["qualified_name"]["path"]
-    if name not in FUNCTIONS or len(path) != 1:
+    if name not in _FUNCTIONS or len(path) != 1:
         raise FilterError(f"sql refused: function {'.'.join(path) or name!r} is not allowed")
 
 
@@ -314,22 +283,6 @@ def _parser() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config=dict(locked))
 
 
-IdPairs = tuple[Rows, Rows]
-"""Links as two arrays of equal length: from row, to row."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowMaps:
-    """The document of each chunk, the chunk of each event, and the links to keys, by row."""
-
-    chunk_document: Rows
-    event_chunk: Rows
-    event_keys: IdPairs
-    chunk_keys: IdPairs
-    document_count: int
-    key_count: int
-
-
 @dataclass(frozen=True, slots=True)
 class NamedIds:
     """Rows of one table that a restriction names: `events`, `chunks` or `documents`."""
@@ -338,7 +291,7 @@ class NamedIds:
     rows: npt.NDArray[np.integer]
 
 
-def restrict(places: RowMaps, restrictions: list[NamedIds]) -> Allowed:
+def restrict(places: Arrays | GraphParts, restrictions: Sequence[NamedIds]) -> Allowed:
     """The chunks, events and keys that all restrictions allow.
 
     A restriction on events allows these events, their chunks and their keys. One on chunks or documents
@@ -360,9 +313,9 @@ def restrict(places: RowMaps, restrictions: list[NamedIds]) -> Allowed:
     by_event = any(named.table == "events" for named in restrictions)
     if by_event:
         chunks &= _flags(places.event_chunk[events], len(chunks))
-    keys = _linked(places.event_keys, events, places.key_count)
+    keys = _linked(places.event_keys, events, len(places.key_idf))
     if not by_event:
-        keys |= _linked(places.chunk_keys, chunks, places.key_count)
+        keys |= _linked(places.chunk_keys, chunks, len(places.key_idf))
     return Allowed(chunks=_frozen(chunks), events=_frozen(events), keys=_frozen(keys))
 
 
@@ -372,8 +325,8 @@ def _flags(rows: npt.NDArray[np.integer], count: int) -> Flags:
     return flags
 
 
-def _linked(links: IdPairs, from_flags: Flags, count: int) -> Flags:
-    return _flags(links[1][from_flags[links[0]]], count)
+def _linked(lists: CsrLists, owners: Flags, count: int) -> Flags:
+    return _flags(lists.items[np.repeat(owners, lists.sizes())], count)
 
 
 def _frozen(flags: Flags) -> Flags:
@@ -436,6 +389,7 @@ NO_SQL: Final = "sql refused: what may be seen here is restricted to a part of t
 Restriction = str | tuple[str, ...] | None
 """SQL that restricts what may be found; of several, each must hold."""
 _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}
+"""What a restriction in SQL may return: the ids of one table, named by their column."""
 
 
 def _each(sql: Restriction) -> tuple[str, ...]:
@@ -445,7 +399,7 @@ def _each(sql: Restriction) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxOptions:
-    """Bounds of one query, and the metadata names that `where` takes without their prefix."""
+    """Bounds of one query, and the words of `where`."""
 
     seconds: float = 5.0
     memory: str = "1GB"
@@ -453,7 +407,6 @@ class SandboxOptions:
     """Rows that a SELECT may give."""
     size: int = 1_000_000_000
     """Bytes that they may take."""
-    scope: tuple[str, ...] = ()
     schema: KeySchema = field(default_factory=default_schema)
     """The key types of the release."""
 
@@ -509,19 +462,28 @@ class SqlSandbox:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
         tables: Mapping[str, pa.Table],
-        options: SandboxOptions,
+        *,
+        options: SandboxOptions | None = None,
         index: Index | None = None,
         gone: Gone = frozenset,
     ) -> None:
-        """Hold a locked connection to an empty database, and the tables, each opened when a query first names it."""
-        self._connection = connection
+        """Open an empty database, which reads no file, for checked queries over tables.
+
+        Args:
+            tables: By name, each opened when a query first names it; numbered ones have the columns `row`, `chunk_row`
+                and `document_row` besides.
+            options: Bounds of a query.
+            index: Where names of keys are looked up; None: `has_key` is unknown, and `where` compares names as they
+                are.
+            gone: Gives the ids of the documents that no query sees now.
+        """
+        self._options = options or SandboxOptions()
+        self._connection = locked_connection(self._options.memory)
         self._index = index
         self._key_ids = index.key_ids if index else None
         self._tables = tables
         self._seen: dict[str, tuple[pa.Table, duckdb.DuckDBPyRelation]] = {}
-        self._options = options
         self._kept: OrderedDict[str, Allowed] = OrderedDict()
         self._lock = Lock()
         self._bound: tuple[NamedIds, ...] = ()
@@ -548,17 +510,6 @@ class SqlSandbox:
             self._kept = OrderedDict()
         return self._left
 
-    def ids(self, sql: str) -> tuple[str, tuple[str, ...]]:
-        """The kind of id that `sql` names (`event_id`, `chunk_id` or `document_id`) and the ids, sorted.
-
-        Raises:
-            FilterError: If `sql` is refused, wrong, or takes longer or more memory than allowed.
-            ReleaseError: If a table that it names is damaged.
-        """
-        kind, query = self._checked(sql)
-        named = f'SELECT DISTINCT CAST(t."{kind}" AS VARCHAR) AS id FROM ({query}) AS t WHERE id IS NOT NULL'  # noqa: S608  checked
-        return kind, tuple(self._run(f"{named} ORDER BY id")["id"].to_pylist())
-
     def under(self, sql: Restriction, where: Mapping[str, object] | None) -> "SqlSandbox":
         """The same sandbox for someone who may see no more than a restriction leaves.
 
@@ -570,7 +521,6 @@ class SqlSandbox:
         """
         named = self.named(sql, where)
         found = copy(self)
-        found.__dict__["places"] = self.places
         found.__dict__.pop("key_types", None)
         found._bound, found._kept = (*self._bound, *named), OrderedDict()  # noqa: SLF001  a copy of this
         return found
@@ -628,7 +578,7 @@ class SqlSandbox:
         if self._bound and sql is not None:
             raise FilterError(NO_SQL)
         worded = self._in_words(where)
-        condition = compile_where({} if worded is None else worded, self._options.scope)
+        condition = compile_where({} if worded is None else worded)
         left = self.left
         asked = repr((tuple(map(_checked_text, _each(sql))), condition, id(left)))
         with self._lock:
@@ -658,17 +608,10 @@ class SqlSandbox:
         return in_words_of_schema(where, self._options.schema, lambda: self.key_types, rows_of)
 
     @cached_property
-    def places(self) -> RowMaps:
-        """The rows that belong together, read once."""
-        (chunk_document,) = self._rows('SELECT document_row FROM chunks ORDER BY "row"')
-        (event_chunk,) = self._rows('SELECT chunk_row FROM events ORDER BY "row"')
-        (documents,), (keys,) = (
-            self._rows(f"SELECT count(*) FROM {table}")[0]  # noqa: S608  our own names
-            for table in ("documents", "keys")
-        )
-        return RowMaps(
-            chunk_document, event_chunk, self._links("event"), self._links("chunk"), int(documents), int(keys)
-        )
+    def places(self) -> Arrays | GraphParts:
+        """Which rows belong together."""
+        assert self._index is not None
+        return self._index.arrays
 
     @cached_property
     def key_types(self) -> tuple[str, ...]:
@@ -696,25 +639,22 @@ class SqlSandbox:
         self._left.outside.close()
         self._connection.close()
 
-    def _checked(self, sql: str) -> tuple[str, str]:
+    def _named_by_sql(self, sql: str) -> NamedIds:
         query = check_sql(sql, self._key_ids).sql
         columns = self._run(f"SELECT * FROM ({query}) LIMIT 0").column_names  # noqa: S608  checked
-        if len(columns) != 1 or columns[0].lower() not in IDS:
-            raise FilterError(f"sql must return one column, {' or '.join(IDS)}; it returns {columns}")
-        return columns[0].lower(), query
-
-    def _named_by_sql(self, sql: str) -> NamedIds:
-        kind, query = self._checked(sql)
+        if len(columns) != 1 or columns[0].lower() not in _TABLES:
+            raise FilterError(f"sql must return one column, {' or '.join(_TABLES)}; it returns {columns}")
+        kind = columns[0].lower()
         table = _TABLES[kind]
         named = f'SELECT "{kind}" FROM ({query})'  # noqa: S608  checked
         found = self._run(f'SELECT t."row" AS r FROM {table} AS t WHERE t.{kind} IN ({named})')  # noqa: S608
         return NamedIds(table, found["r"].to_numpy())
 
     def _named_by_where(self, where: Mapping[str, object] | None) -> Iterator[NamedIds]:
-        condition = compile_where({} if where is None else where, self._options.scope)
+        condition = compile_where({} if where is None else where)
         if condition.sql == EVERYTHING:
             return
-        for name in key_types_of(where or {}, self._options.scope):
+        for name in key_types_of(where or {}):
             self.type_named(name)
         events = "events AS e JOIN documents AS d ON d.document_id = e.document_id"
         table, source = ("e", events) if condition.needs_event else ("d", "documents AS d")
@@ -748,17 +688,6 @@ class SqlSandbox:
                     view.create_view(name)
                     self._seen[name] = rows, view  # DuckDB reads them where they lie
 
-    def _links(self, owner: str) -> IdPairs:
-        """Row numbers of all links between a table and keys."""
-        owners, keys = self._rows(
-            f'SELECT o."row" AS a, k."row" AS b FROM {owner}_keys '  # noqa: S608  our own names
-            f"JOIN {owner}s AS o USING ({owner}_id) JOIN keys AS k USING (key_id)"
-        )
-        return owners, keys
-
-    def _rows(self, query: str) -> list[Rows]:
-        return [values.astype(np.int32) for values in self._fetch(query, ()).values()]
-
 
 def _plain_numbers(table: pa.Table) -> pa.Table:
     """The same with whole sums as integers and other decimals as floats: DuckDB sums in 128 bits."""
@@ -787,23 +716,3 @@ def _unknown_column(said: str, query: str) -> str:
     listed = "; ".join(f"{table} has {', '.join(columns)}" for table, columns in tables.items())
     near = nearest(name, [column for columns in tables.values() for column in columns])
     return f"there is no column {name!r}{near}{f'; {listed}' if listed else ''}"
-
-
-def open_sandbox(
-    tables: Mapping[str, pa.Table],
-    *,
-    options: SandboxOptions | None = None,
-    index: Index | None = None,
-    gone: Gone = frozenset,
-) -> SqlSandbox:
-    """Open tables for checked queries; the database itself stays empty, and reads no file.
-
-    Args:
-        tables: By name; numbered ones have the columns `row`, `chunk_row` and `document_row` besides.
-        options: Bounds of a query.
-        index: Where names of keys are looked up; None: `has_key` is unknown, and `where` compares names as they are.
-        gone: Gives the ids of the documents that no query sees now.
-    """
-    options = options or SandboxOptions()
-    connection = locked_connection(options.memory)
-    return SqlSandbox(connection, tables, options, index, gone)

@@ -238,12 +238,12 @@ class _Field:
         return sql, [self.given] * sql.count("?")
 
 
-def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Where:
+def compile_where(where: Mapping[str, object]) -> Where:
     """All conditions of `where`, joined by AND.
 
-    Fields are `name` or `name__operator`: columns of documents and events, `metadata.<name>`, `key.<type>`,
-    and the names in `scope`, which stand for metadata of that name. The Python type of the value chooses what
-    it is compared with: text, number or flag. A value None leaves its condition out.
+    Fields are `name` or `name__operator`: columns of documents and events, `metadata.<name>` and `key.<type>`. The
+    Python type of the value chooses what it is compared with: text, number or flag. A value None leaves its condition
+    out.
 
     Raises:
         FilterError: If a field or operator is unknown, or a value does not fit it.
@@ -261,7 +261,7 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
     parameters: list[WhereValue] = []
     needs_event = False
     for name, value in where.items():
-        field, operator = _field_and_operator(name, scope)
+        field, operator = _field_and_operator(name)
         if value is None:
             continue
         sql, given = _holds_at(value) if name == HOLDS_AT else _condition(field, operator, value)
@@ -277,13 +277,13 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
     return Where(" AND ".join(parts) or EVERYTHING, tuple(parameters), needs_event)
 
 
-def key_types_of(where: Mapping[str, object], scope: Sequence[str] = ()) -> list[str]:
+def key_types_of(where: Mapping[str, object]) -> list[str]:
     """The key types that the conditions of a checked `where` ask for."""
-    asked = [_field_and_operator(name, scope)[0] for name, value in where.items() if value is not None]
+    asked = [_field_and_operator(name)[0] for name, value in where.items() if value is not None]
     return [field.given for field in asked if field.is_key]
 
 
-def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
+def _field_and_operator(name: str) -> tuple[_Field, str]:
     if not isinstance(name, str):
         raise FilterError(f"a filter field must be text, got {shown(name)}")
     if name == HOLDS_AT:
@@ -293,12 +293,10 @@ def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
         field, operator = name, "eq"
     if operator not in OPERATORS:
         raise FilterError(f"unknown operator {shown(operator)} in filter field {shown(name)}; known: {list(OPERATORS)}")
-    return _field(field, scope), operator
+    return _field(field), operator
 
 
-def _field(name: str, scope: Sequence[str]) -> _Field:
-    if name in scope:
-        return _metadata_field(name, name)
+def _field(name: str) -> _Field:
     if name == PLACE:
         return _Field(name, {"text": "p.name"}, is_place=True, needs_event=True)
     if name in COLUMNS:
@@ -309,7 +307,7 @@ def _field(name: str, scope: Sequence[str]) -> _Field:
         return _metadata_field(name, inner)
     if dot and space == "key" and inner:
         return _Field(name, _KEY_VALUES, given=_checked_value_text(name, inner), is_key=True, needs_event=True)
-    known = [*COLUMNS, PLACE, HOLDS_AT, *scope, "metadata.<name>", "key.<type>"]
+    known = [*COLUMNS, PLACE, HOLDS_AT, "metadata.<name>", "key.<type>"]
     of_keys = "" if dot else f"; for keys of that type write '{_KEY}{name:.60}'"
     raise FilterError(f"unknown filter field {name!r:.80}; known: {known}{of_keys}")
 

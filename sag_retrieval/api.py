@@ -132,7 +132,6 @@ class Release:
     """An opened release. Threads can share it, and many processes can open the same one."""
 
     def __init__(self, reader: Reader, settings: Settings) -> None:
-        """Keep an opened release and the settings that name the language model."""
         self._held = reader
         self._settings = settings
         self._is_closed = False

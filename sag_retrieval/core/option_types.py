@@ -30,7 +30,6 @@ class Bounds(GroupedMetadata):
     below: bool = False
 
     def __iter__(self) -> Iterator[object]:
-        """The bounds as pydantic reads them."""
         if self.low > -math.inf:
             yield Gt(self.low) if self.above else Ge(self.low)
         if self.high < math.inf:

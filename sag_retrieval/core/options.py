@@ -144,7 +144,6 @@ class CheckedOptions:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Check every field."""
         check_options(self)
 
 

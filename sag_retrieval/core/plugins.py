@@ -75,15 +75,12 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Names: built-in ones in their order, then those of other packages."""
         return iter((*self.own, *self._points()))
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.own) + len(self._points())
 
     def __contains__(self, name: object) -> bool:
-        """Whether an entry has this name; loads nothing."""
         return name in self.own or name in self._points()
 
     def packages(self) -> tuple[str, ...]:

@@ -380,11 +380,9 @@ class NumberedRows(Mapping[str, pa.Table]):
     """Tables as SQL reads them: with `row`, of events also `chunk_row`, of these and chunks `document_row`."""
 
     def __init__(self, rows: Mapping[str, pa.Table], arrays: Arrays) -> None:
-        """Hold tables, of which none is opened yet, and the arrays that say which rows belong together."""
         self._rows, self._arrays = rows, arrays
 
     def __getitem__(self, name: str) -> pa.Table:
-        """The table with its numbers."""
         rows = self._rows[name]
         if name not in NUMBERED:
             return rows

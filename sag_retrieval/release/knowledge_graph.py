@@ -29,7 +29,6 @@ class MappedTexts:
     """Texts in an Arrow file, read one at a time."""
 
     def __init__(self, path: Path) -> None:
-        """Map the file."""
         self._column = map_rows(path)["text"]
 
     def __len__(self) -> int:

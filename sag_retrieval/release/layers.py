@@ -30,7 +30,7 @@ from sag_retrieval.release.mapped_arrays import (
     transposed,
 )
 from sag_retrieval.release.text_index import Mentions, Postings, TermCounts, Terms, Vocabulary
-from sag_retrieval.release.topk import BinaryIndex, top_k
+from sag_retrieval.release.topk import BinaryIndex
 from sag_retrieval.release.vectors import PlacedRows, SparseVectors, VectorSet
 
 
@@ -46,7 +46,6 @@ class Joined:
     """The first number of each layer, and the end of the last."""
 
     def __len__(self) -> int:
-        """Rows of the release."""
         return len(self.source)
 
     def without(self, rows: npt.NDArray[np.bool_]) -> "Joined":
@@ -434,36 +433,21 @@ def shown_vectors(vectors: SparseVectors, joined: Joined) -> SparseVectors:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JoinedVectors:
+class JoinedVectors(VectorSet):
     """Vectors that lie apart, by layer: each layer scores its rows, all together are ranked."""
 
     layers: Sequence[VectorSet]
     joined: Joined
 
     @property
-    def row_count(self) -> int:
-        """Rows of the table."""
-        return len(self.joined)
-
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return self.layers[0].dimension
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.joined), self.layers[0].dimension
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
         numbers = self.joined.source if rows is None else self.joined.source[rows]
         return np.concatenate([layer.scores(query) for layer in self.layers])[numbers]
-
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
-        """The k best allowed rows."""
-        scores = self.scores(query)
-        return top_k(scores if allowed is None else np.where(allowed, scores, np.float32(0)), k)
-
-    def likeness(self, query: Vectors) -> Floats32 | None:
-        """None: each layer scores all its rows."""
-        del query
-        return None
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows."""

@@ -45,12 +45,10 @@ class PackedPath:
         return self.inside.rpartition("/")[2]
 
     def __truediv__(self, name: str) -> "PackedPath":
-        """The path of something in this folder."""
         inside = "/".join(part for part in (self.inside, *name.split("/")) if part)
         return replace(self, inside=inside)
 
     def __str__(self) -> str:
-        """The path of the pack and of what is inside."""
         return f"{self.pack}: {self.inside}"
 
     def with_name(self, name: str) -> "PackedPath":
@@ -243,16 +241,13 @@ class RemappedArray:
     """Rows of a saved array, mapped again for each access: what was read does not count as memory in use."""
 
     def __init__(self, path: Path) -> None:
-        """Hold the path of `save_array`."""
         self._path = path
         self.shape = map_array(path).shape
 
     def __len__(self) -> int:
-        """How many rows there are."""
         return int(self.shape[0])
 
     def __getitem__(self, rows: Any) -> npt.NDArray[Any]:  # noqa: ANN401  whatever an array takes
-        """The rows of a slice or of row numbers."""
         return np.asarray(map_array(self._path)[rows])
 
 
@@ -264,7 +259,6 @@ class CsrLists:
     items: Rows
 
     def __len__(self) -> int:
-        """How many lists there are."""
         return len(self.starts) - 1
 
     def row(self, row: int) -> Rows:

@@ -84,7 +84,6 @@ class Releases:
     """The releases below a home."""
 
     def __init__(self, home: Path) -> None:
-        """Hold the home, which may be empty."""
         self.home = home
         self.folder = home / RELEASES
 

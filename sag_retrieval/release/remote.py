@@ -34,7 +34,6 @@ class RemoteReleases:
     """The releases of a bucket. A swap of `CURRENT` replaces what was seen first, which a publish was built on."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Keep the mirror; the bucket is not asked before the first use."""
         self._mirror = mirror
         self._folder = mirror.folder / "releases"
         self._seen: tuple[str | None, str | None] | None = None

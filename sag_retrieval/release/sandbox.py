@@ -341,7 +341,6 @@ class SqlResult(Convertible):
     __slots__ = ("_table", "sql")
 
     def __init__(self, sql: str, table: pa.Table) -> None:
-        """Hold the query and its rows."""
         self.sql = sql
         self._table = table
 
@@ -363,7 +362,6 @@ class SqlResult(Convertible):
         return iter(self.rows)
 
     def __getitem__(self, place: int) -> dict[str, Any]:
-        """The row at a place, from 0."""
         at = range(len(self))[place]
         row: dict[str, Any] = self._table.slice(at, 1).to_pylist()[0]
         return row
@@ -418,11 +416,9 @@ class _ShownRows(Mapping[str, pa.Table]):
     """Tables without the rows of the documents that are away; row numbers stay."""
 
     def __init__(self, rows: Mapping[str, pa.Table], gone: frozenset[str], left: Allowed, index: Index) -> None:
-        """Hold the tables; each is filtered when it is read."""
         self._rows, self._gone, self._left, self._index = rows, gone, left, index
 
     def __getitem__(self, name: str) -> pa.Table:
-        """The table: by its documents, else by what it is about."""
         rows = self._rows[name]
         of_documents = [each for each in rows.column_names if each.endswith("document_id")]
         if of_documents:

@@ -52,7 +52,6 @@ class QueryEnded(Exception):  # noqa: N818  it says what became of a query
     """A query gave no rows: `kind` is time, memory, size or error, the text what DuckDB said."""
 
     def __init__(self, kind: str, text: str = "") -> None:
-        """Hold the kind and the text."""
         super().__init__(text)
         self.kind = kind
 

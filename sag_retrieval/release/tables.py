@@ -183,7 +183,6 @@ class RowFiles:
     """Tables as Arrow rows in memory maps: those of one layer."""
 
     def __init__(self, contents: Contents, manifest: Manifest, number: int) -> None:
-        """Hold the checked files of a release."""
         self._contents, self._below = contents, layer_path(number)
         self._counts = manifest.layer_counts[number]
         self._opened: dict[str, pa.Table] = {}

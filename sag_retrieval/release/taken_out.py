@@ -78,7 +78,6 @@ class TakenOut:
     """The ids of the documents that are away, read again whenever the file has changed."""
 
     def __init__(self, home: Path) -> None:
-        """Hold the home; nothing is read."""
         self._home = home
         self._state: tuple[int, ...] = ()
         self._ids = frozenset[str]()

@@ -49,7 +49,6 @@ class Matrix(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, rows: Any, /) -> Any:  # noqa: ANN401  whatever an array takes
-        """The vectors of a slice or of row numbers."""
         ...
 
 

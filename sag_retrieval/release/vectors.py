@@ -7,6 +7,7 @@ memory may be searched by Lance, with its index where there is one.
 import contextvars
 import json
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -16,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -160,7 +161,6 @@ class PlacedRows:
         self._before = np.cumsum(np.append(0, runs.count))
 
     def __len__(self) -> int:
-        """How many rows there are."""
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Floats32:  # noqa: ANN401  whatever an array takes
@@ -255,38 +255,47 @@ def _trust(rows: Rows | None) -> None:
     """Vectors that were just written need no check."""
 
 
-class VectorSet(Protocol):
+class VectorSet:
     """Vectors of a table by row number; a row without one scores 0 and is never among the best."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows of the table, with or without a vector, and columns of a vector."""
+
+    @abstractmethod
+    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
+        """Cosines with one query vector, of all rows or of the given ones."""
+
+    @abstractmethod
+    def take(self, rows: Rows) -> Vectors:
+        """The vectors of some rows."""
+
+    def likeness(self, query: Vectors) -> Floats32 | None:
+        """A number of each row that grows with its cosine, for choosing rows; None where all are scored as fast."""
+        del query
+        return None
+
+    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
+        """The k best allowed rows with a cosine above 0, best first, ties by row, and their cosines."""
+        scores = self.scores(query)
+        return top_k(scores if allowed is None else np.where(allowed, scores, np.float32(0)), k)
 
     @property
     def row_count(self) -> int:
         """Rows of the table, with or without a vector."""
-        ...
+        return self.shape[0]
 
     @property
     def dimension(self) -> int:
         """Columns of a vector."""
-        ...
-
-    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
-        """Cosines with one query vector, of all rows or of the given ones."""
-        ...
-
-    def likeness(self, query: Vectors) -> Floats32 | None:
-        """A number of each row that grows with its cosine, for choosing rows; None where all are scored as fast."""
-        ...
-
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
-        """The k best allowed rows with a cosine above 0, best first, ties by row, and their cosines."""
-        ...
-
-    def take(self, rows: Rows) -> Vectors:
-        """The vectors of some rows."""
-        ...
+        return self.shape[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DenseVectors:
+class DenseVectors(VectorSet):
     """Rows of float32 in memory maps; in large tables a binary index selects rows and exact cosines rank them."""
 
     matrix: Floats32 | PlacedRows
@@ -296,14 +305,9 @@ class DenseVectors:
     """Up to this number of rows all are scored as fast as a choice of them."""
 
     @property
-    def row_count(self) -> int:
-        """Rows of the table."""
-        return int(self.matrix.shape[0])
-
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return int(self.matrix.shape[1])
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.matrix), int(self.matrix.shape[1])
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
@@ -315,8 +319,9 @@ class DenseVectors:
 
     def likeness(self, query: Vectors) -> Floats32 | None:
         """A number of each row that grows with its cosine: how far the signs agree."""
-        is_read = self.signs is None or self.row_count <= self.scored_rows
-        return None if is_read or self.signs is None else self.signs.likeness(as_query(query))
+        if self.signs is None or self.row_count <= self.scored_rows:
+            return None
+        return self.signs.likeness(as_query(query))
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
         """The k best allowed rows: of the binary index's candidates where many are allowed, else of all."""
@@ -340,18 +345,19 @@ class DenseVectors:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseVectors:
+class SparseVectors(VectorSet):
     """Vectors stored by dimension, so that a query reads only its own dimensions."""
 
     starts: Starts
     rows: Rows
     values: Floats32
-    row_count: int
+    count: int
+    """Rows of the table."""
 
     @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return len(self.starts) - 1
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.count, len(self.starts) - 1
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
@@ -366,26 +372,11 @@ class SparseVectors:
             csc_matvec(self.row_count, 1, ends, own, self.values[first:last], weights[column : column + 1], total)
         return total if rows is None else total[rows]
 
-    def likeness(self, query: Vectors) -> Floats32 | None:
-        """None: all rows are scored in one pass over the columns of the query."""
-        del query
-        return None
-
-    @property
-    def _by_dimension(self) -> csr_array:
-        """Dimensions × rows; small offsets keep row numbers as they are."""
-        rows = self.rows.astype(np.int32, copy=False)
-        return csr_array((self.values, rows, narrow(self.starts)), shape=(self.dimension, self.row_count))
-
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
-        """The k best allowed rows."""
-        scores = self.scores(query)
-        return top_k(scores if allowed is None else np.where(allowed, scores, 0), k)
-
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows: a few are looked up, many are read in one pass over everything."""
         if len(rows) > _FEW_ROWS:
-            return csr_array(csc_array(self._by_dimension.T)[rows, :])
+            columns = self.values, self.rows.astype(np.int32, copy=False), narrow(self.starts)
+            return csr_array(csc_array(columns, shape=self.shape)[rows, :])
         wanted, back = np.unique(_counted(rows, self.row_count), return_inverse=True)
         wanted = wanted.astype(self.rows.dtype)
         found = np.zeros((len(wanted), self.dimension), np.float32)
@@ -568,20 +559,20 @@ def open_database(folder: Path) -> Any:  # noqa: ANN401  lancedb ships no types
 
 
 @dataclass(frozen=True, eq=False)
-class LanceVectors:
+class LanceVectors(VectorSet):
     """A Lance table of a release, and which of its rows each row of the release has; -1 for none."""
 
     folder: Path
     name: str
     row_ids: Rows64
-    dimension: int
+    columns: int
     signs: BinaryIndex | None = None
     """For the likeness of all rows, of which Lance tells the nearest alone."""
 
     @property
-    def row_count(self) -> int:
-        """Rows of the table."""
-        return len(self.row_ids)
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.row_ids), self.columns
 
     @cached_property
     def _table(self) -> Any:  # noqa: ANN401  lancedb ships no types

@@ -23,13 +23,12 @@ _COMPARED: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte"})
 _NAMED: Final = frozenset({"eq", "ne", "in", "nin"})
 
 
-class InUnit(float):
+class _InUnit(float):
     """A number that is compared with numbers of its unit alone; those without a unit count as well."""
 
     unit: str
 
     def __new__(cls, number: float, unit: str) -> Self:
-        """Bind a number to a unit."""
         found = super().__new__(cls, number)
         found.unit = unit
         return found
@@ -38,14 +37,13 @@ class InUnit(float):
         return f"{float(self)!r} {self.unit}"
 
 
-class KeyName(str):
+class _KeyName(str):
     """A name that is also compared with the keys that have it as an alias, by their rows."""
 
     __slots__ = ("rows",)
     rows: Rows
 
     def __new__(cls, name: str, rows: Rows) -> Self:
-        """Bind a name to rows of keys."""
         found = super().__new__(cls, name)
         found.rows = rows
         return found
@@ -100,7 +98,7 @@ def _named(value: object, named: KeyRows) -> object:
     """The names in a value with the rows of their keys."""
     if isinstance(value, list | tuple | set | frozenset) and len(value) <= LONGEST:
         return type(value)(_named(each, named) for each in value)
-    return KeyName(value, named(value)) if isinstance(value, str) and len(value) <= LONGEST else value
+    return _KeyName(value, named(value)) if isinstance(value, str) and len(value) <= LONGEST else value
 
 
 def _in_unit(key_type: KeyType, value: object) -> object:
@@ -112,8 +110,8 @@ def _in_unit(key_type: KeyType, value: object) -> object:
         return value
     if key_type.unit is not None:
         amount = in_unit(amount, key_type.unit)
-        return value if amount is None else InUnit(amount.low, amount.unit or unit_name(key_type.unit))
-    return InUnit(amount.low, amount.unit) if amount.unit else amount.low if isinstance(value, str) else value
+        return value if amount is None else _InUnit(amount.low, amount.unit or unit_name(key_type.unit))
+    return _InUnit(amount.low, amount.unit) if amount.unit else amount.low if isinstance(value, str) else value
 
 
 ColumnKind = Literal["text", "number", "flag"]
@@ -358,7 +356,7 @@ def _equals(field: _Field, value: WhereValue) -> tuple[str, list[WhereValue]]:
 def _names(values: Sequence[WhereValue]) -> tuple[list[WhereValue], str]:
     """The normal names of values, each once, and a condition for the keys that have such an alias; empty for none."""
     texts = [value for value in values if isinstance(value, str)]
-    rows = sorted({int(row) for each in texts if isinstance(each, KeyName) for row in each.rows})
+    rows = sorted({int(row) for each in texts if isinstance(each, _KeyName) for row in each.rows})
     names: list[WhereValue] = [name for name in dict.fromkeys(map(normal_name, texts)) if name]
     return names, f' OR k."row" IN ({", ".join(map(str, rows))})' if rows else ""
 
@@ -431,7 +429,7 @@ def _carried(
     field: _Field, operator: str, sql: str, given: list[WhereValue], value: object
 ) -> tuple[str, list[WhereValue]]:
     """The events that carry a key of the type for which the condition holds."""
-    if isinstance(value, InUnit):
+    if isinstance(value, _InUnit):
         sql, given = f"({sql}) AND coalesce(k.unit, ?) = ?", [*given, value.unit, value.unit]
     carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"
     carried: list[WhereValue] = [field.given, *given]

@@ -176,7 +176,6 @@ class Mirror:
     """A bucket and the folder that mirrors it."""
 
     def __init__(self, folder: Path, url: str) -> None:
-        """Keep the folder; the bucket is not asked before the first use."""
         self.folder = folder
         self.url = url
         self._trees = dict[str, Tree]()

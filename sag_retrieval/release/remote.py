@@ -19,8 +19,7 @@ from sag_retrieval.core.errors import BucketError
 from sag_retrieval.release.manifest import MANIFEST, Fill, unpacked_list
 from sag_retrieval.release.schema import LANCE
 from sag_retrieval.release.vectors import DENSE
-from sag_retrieval.remote.buckets import write_conditional
-from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below, make_room, touch
+from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below, make_room, touch, write_conditional
 
 POINTER: Final = "CURRENT"
 _BELOW: Final = "releases/"

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from sag_retrieval.remote.buckets import open_files
+from sag_retrieval.remote.mirror import open_files
 from tests.support.buckets import environment_of, new_bucket, s3_server
 
 

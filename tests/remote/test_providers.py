@@ -9,7 +9,7 @@ import pytest
 from sag_pipeline.runs.status import status_of
 from sag_retrieval import SettingsError, open_release
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.remote.buckets import open_files
+from sag_retrieval.remote.mirror import open_files
 from sag_retrieval.remote.object_files import ObjectFiles
 from tests.support.bare_ingest import bare_ingest
 

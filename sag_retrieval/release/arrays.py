@@ -29,6 +29,7 @@ from sag_retrieval.release.mapped_arrays import (
     transposed,
 )
 from sag_retrieval.release.schema import NUMBERED, TABLES
+from sag_retrieval.release.table import LazyTables
 from sag_retrieval.release.text_index import Mentions, Postings, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
 
@@ -376,30 +377,20 @@ def _schema(name: str) -> pa.Schema:
     return pa.schema([field.remove_metadata() for field in TABLES[name]])
 
 
-class NumberedRows(Mapping[str, pa.Table]):
+def numbered_rows(rows: Mapping[str, pa.Table], arrays: Arrays) -> LazyTables:
     """Tables as SQL reads them: with `row`, of events also `chunk_row`, of these and chunks `document_row`."""
 
-    def __init__(self, rows: Mapping[str, pa.Table], arrays: Arrays) -> None:
-        self._rows, self._arrays = rows, arrays
-
-    def __getitem__(self, name: str) -> pa.Table:
-        rows = self._rows[name]
+    def numbered(name: str) -> pa.Table:
+        table = rows[name]
         if name not in NUMBERED:
-            return rows
-        numbers = {"row": np.arange(len(rows), dtype=np.int32)} | self._owners(name)
-        columns = {number: arrow_numbers(values) for number, values in numbers.items()}
-        return pa.table(columns | {column: rows[column] for column in rows.column_names})
-
-    def _owners(self, name: str) -> dict[str, Rows]:
-        arrays = self._arrays
+            return table
+        numbers = {"row": np.arange(len(table), dtype=np.int32)}
         if name == "chunks":
-            return {"document_row": arrays.chunk_document}
-        if name == "events":
-            return {"chunk_row": arrays.event_chunk, "document_row": arrays.chunk_document[arrays.event_chunk]}
-        return {}
+            numbers["document_row"] = arrays.chunk_document
+        elif name == "events":
+            chunk = arrays.event_chunk
+            numbers |= {"chunk_row": chunk, "document_row": arrays.chunk_document[chunk]}
+        columns = {number: arrow_numbers(values) for number, values in numbers.items()}
+        return pa.table(columns | {column: table[column] for column in table.column_names})
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+    return LazyTables(rows, numbered)

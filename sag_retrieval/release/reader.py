@@ -21,7 +21,7 @@ from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.protocols import Embedder, expect_fingerprint
-from sag_retrieval.release.arrays import Allowed, Arrays, Index, NumberedRows, open_arrays
+from sag_retrieval.release.arrays import Allowed, Arrays, Index, numbered_rows, open_arrays
 from sag_retrieval.release.folders import wrong_lengths
 from sag_retrieval.release.layers import Joined, Layer, join_links
 from sag_retrieval.release.manifest import MANIFEST, Contents, Fill, Manifest, Verify, layer_path
@@ -44,19 +44,10 @@ OpenEmbedder = Callable[[str, Path], Embedder]
 _AT_ONCE = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReleaseParts:
-    """What a release holds; files of rows and vectors are read when they are first used."""
-
-    arrays: Arrays
-    rows: RowTables
-    vectors: VectorTables
-    joined: Mapping[str, Joined]
-    """By table: which rows of the layers are shown; empty for one layer."""
-
-
-def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = "mapped") -> ReleaseParts:
-    """Map the files of a release; of several layers the arrays are put together.
+def open_contents(
+    contents: Contents, manifest: Manifest, vectors: VectorMode = "mapped"
+) -> tuple[RowTables, Arrays, VectorTables]:
+    """Map the files of a release, of which those of rows and vectors are read when they are first used.
 
     Raises:
         ReleaseError: If a file is damaged, or arrays do not fit one another.
@@ -77,7 +68,7 @@ def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = 
             raise damaged_arrays(manifest, str(error)) from error
         joined = tables.joined = found.rows
     check_arrays(arrays, manifest, is_trusted=contents.is_checked)
-    return ReleaseParts(arrays, RowTables(contents, manifest, files, arrays, joined), tables, joined)
+    return RowTables(manifest, files, arrays, joined), arrays, tables
 
 
 class Reader:
@@ -153,8 +144,8 @@ class Reader:
                     f"release {self.manifest.release_id} was embedded by {self.manifest.embedder_fingerprint}, "
                     f"queries would be by {embedder.fingerprint}; open it with the embedder it was made with"
                 )
-            opened = open_contents(self.contents, self.manifest, self._vectors)
-            return Index(opened.rows, opened.arrays, embedder)
+            rows, arrays, _ = open_contents(self.contents, self.manifest, self._vectors)
+            return Index(rows, arrays, embedder)
 
     @cached_property
     def sandbox(self) -> SqlSandbox:
@@ -166,8 +157,9 @@ class Reader:
         index = self.index
         with self._lock:
             options = SandboxOptions(schema=schema_of_release(self.manifest.key_schema))
-            tables = NumberedRows(index.rows, index.arrays)
-            return SqlSandbox(tables, options=options, index=index, gone=lambda: self.gone)
+            return SqlSandbox(
+                numbered_rows(index.rows, index.arrays), options=options, index=index, gone=lambda: self.gone
+            )
 
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
         """The rows that a restriction, and that of this reader, leave; None: all.
@@ -267,11 +259,11 @@ def _misfits(folder: Path, manifest: Manifest) -> Iterator[FileFault]:
     """Tables and arrays that do not fit one another or the counts of the manifest."""
     contents = Contents(folder, manifest, "off")
     try:
-        opened = open_contents(contents, manifest)
+        rows, _, vectors = open_contents(contents, manifest)
     except ReleaseError as error:
         yield FileFault("arrays", str(error))
         return
-    for name, tables in (("rows", opened.rows), ("arrays/vectors", opened.vectors)):
+    for name, tables in (("rows", rows), ("arrays/vectors", vectors)):
         for table in set(tables) - set(MADE):  # what is made of others has no fault of its own
             try:
                 tables[table]

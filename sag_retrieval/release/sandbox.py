@@ -38,6 +38,7 @@ from sag_retrieval.release.sql_process import (
     locked_connection,
     named_in,
 )
+from sag_retrieval.release.table import LazyTables
 from sag_retrieval.release.where import EVERYTHING, compile_where, in_words_of_schema, key_types_of
 
 _EXPRESSIONS: Final = frozenset(
@@ -412,33 +413,16 @@ class SandboxOptions:
 Gone = Callable[[], frozenset[str]]
 
 
-class _ShownRows(Mapping[str, pa.Table]):
-    """Tables without the rows of the documents that are away; row numbers stay."""
-
-    def __init__(self, rows: Mapping[str, pa.Table], gone: frozenset[str], left: Allowed, index: Index) -> None:
-        self._rows, self._gone, self._left, self._index = rows, gone, left, index
-
-    def __getitem__(self, name: str) -> pa.Table:
-        rows = self._rows[name]
-        of_documents = [each for each in rows.column_names if each.endswith("document_id")]
-        if of_documents:
-            away = pa.array(sorted(self._gone), pa.string())
-            for column in of_documents:
-                rows = rows.filter(pc.invert(pc.is_in(rows[column], value_set=away)))
-            return rows
-        kind = next((each for each in ("event", "chunk", "key") if f"{each}_id" in rows.column_names), None)
-        if kind is None:
-            return rows
-        ids = self._index.rows[f"{kind}s"][f"{kind}_id"].combine_chunks()
-        return rows.filter(
-            pc.is_in(rows[f"{kind}_id"], value_set=ids.filter(pa.array(getattr(self._left, f"{kind}s"))))
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+def _shown_rows(index: Index, away: pa.Array, left: Allowed, rows: pa.Table) -> pa.Table:
+    """A table without the rows of the documents that are away: by its documents, else by what it is about."""
+    of_documents = [each for each in rows.column_names if each.endswith("document_id")]
+    for column in of_documents:
+        rows = rows.filter(pc.invert(pc.is_in(rows[column], value_set=away)))
+    kind = next((each for each in ("event", "chunk", "key") if f"{each}_id" in rows.column_names), None)
+    if of_documents or kind is None:
+        return rows
+    ids = index.rows[f"{kind}s"][f"{kind}_id"].combine_chunks()
+    return rows.filter(pc.is_in(rows[f"{kind}_id"], value_set=ids.filter(pa.array(getattr(left, f"{kind}s")))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,12 +480,13 @@ class SqlSandbox:
         gone = self._gone()
         if gone != self._left.gone:
             named: tuple[NamedIds, ...] = ()
-            tables = self._tables
-            if gone and self._index is not None:
-                ids = self._index.rows["documents"]["document_id"]
-                is_here = pc.invert(pc.is_in(ids, value_set=pa.array(sorted(gone), pa.string())))
+            whole = tables = self._tables
+            if gone and (index := self._index):
+                away = pa.array(sorted(gone), pa.string())
+                is_here = pc.invert(pc.is_in(index.rows["documents"]["document_id"], value_set=away))
                 named = (NamedIds("documents", np.flatnonzero(is_here.to_numpy())),)
-                tables = _ShownRows(self._tables, gone, restrict(self.places, list(named)), self._index)
+                left = restrict(self.places, named)
+                tables = LazyTables(whole, lambda name: _shown_rows(index, away, left, whole[name]))
             self._left = _Left(gone, named, tables, self._processes(tables))
             self._kept = OrderedDict()
         return self._left

@@ -1,6 +1,6 @@
 """The description of one table of a release."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +26,27 @@ class Table:
     """Whether `sql` may read it."""
     is_volatile: bool = False
     """Whether its values differ from run to run; it is then left out of the content hash."""
+
+
+class LazyTables(Mapping[str, pa.Table]):
+    """Tables by name, each made whenever it is asked for."""
+
+    def __init__(self, names: Collection[str], made: Callable[[str], pa.Table]) -> None:
+        self._names, self._made = names, made
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._made(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def no_rows(schema: pa.Schema) -> pa.Table:

@@ -1,7 +1,7 @@
 """Rows, vectors and arrays of a release, checked when they are first used."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any, Final, Literal, TypeVar
@@ -17,7 +17,7 @@ from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.layers import Joined, JoinedVectors, join_signs, joined_rows
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import CsrLists, PackedPath, Starts, map_array, map_rows, take_rows
-from sag_retrieval.release.schema import LANCE, ROW_FILES, TABLES
+from sag_retrieval.release.schema import LANCE, TABLES
 from sag_retrieval.release.topk import BinaryIndex, read_binary_index
 from sag_retrieval.release.vectors import (
     DENSE,
@@ -35,8 +35,6 @@ from sag_retrieval.release.vectors import (
 )
 
 Opened = TypeVar("Opened")
-ROWS: Final = "rows/"
-_ARROW: Final = ".arrow"
 _COUNTED: Final = ("key_events", "key_chunks", "key_document_count", "event_chunk")
 
 
@@ -143,10 +141,9 @@ def _outside(name: str, rows: Rows, least: int, count: int) -> Iterator[str]:
 class OpenedTables(Mapping[str, Opened]):
     """Tables by name, each opened once."""
 
-    def __init__(self, contents: Contents, manifest: Manifest, names: list[str]) -> None:
-        self._contents = contents
+    def __init__(self, manifest: Manifest, names: Iterable[str]) -> None:
         self._manifest = manifest
-        self._names = names
+        self._names = sorted(names)
         self._opened: dict[str, Opened] = {}
         self._lock = Lock()
 
@@ -187,10 +184,6 @@ class RowFiles:
         self._counts = manifest.layer_counts[number]
         self._opened: dict[str, pa.Table] = {}
 
-    def names(self) -> list[str]:
-        """Names of the tables."""
-        return self._contents.names(f"{self._below}{ROWS}", _ARROW)
-
     def __call__(self, name: str) -> pa.Table:
         """A table, checked when it is first read.
 
@@ -198,13 +191,13 @@ class RowFiles:
             ReleaseError: If its file is damaged.
         """
         if name not in self._opened:
-            self._opened[name] = self._read(f"{self._below}{ROWS}{name}{_ARROW}", name)
+            self._opened[name] = self._read(f"{self._below}rows/{name}.arrow", name)
         return self._opened[name]
 
     def _read(self, file: str, name: str) -> pa.Table:
         self._contents.check(file)
         rows = map_rows(self._contents.place(file))
-        wanted = TABLES[name].names if name in TABLES else rows.schema.names
+        wanted = TABLES[name].names
         if rows.schema.names != wanted or rows.num_rows != self._counts.get(name):
             found = f"{rows.num_rows} rows of {rows.schema.names}"
             raise self._contents.damaged(file, f"it has {found}, not {self._counts.get(name)} of {wanted}")
@@ -215,15 +208,10 @@ class RowTables(OpenedTables[pa.Table]):
     """The tables of `release/schema.py`: those of links are made from arrays, those of several layers are joined."""
 
     def __init__(
-        self,
-        contents: Contents,
-        manifest: Manifest,
-        layers: Sequence[RowFiles],
-        arrays: Arrays,
-        joined: Mapping[str, Joined],
+        self, manifest: Manifest, layers: Sequence[RowFiles], arrays: Arrays, joined: Mapping[str, Joined]
     ) -> None:
         """Hold the layers and the arrays; `joined` says by table which rows are shown, nothing for one layer."""
-        super().__init__(contents, manifest, sorted({*layers[0].names(), *ROW_FILES, *MADE}))
+        super().__init__(manifest, TABLES)
         self._layers, self._arrays, self._joined = layers, arrays, joined
 
     def _open(self, name: str) -> pa.Table:
@@ -287,12 +275,12 @@ class VectorTables(OpenedTables[VectorSet]):
             ReleaseError: If its vectors are to be searched by Lance, and it has no Lance tables.
         """
         self._folders = [f"{layer_path(number)}{VECTORS}" for number in range(len(manifest.layer_counts))]
-        self._mode = mode
+        self._contents, self._mode = contents, mode
         self.joined: Mapping[str, Joined] = {}
         """By table: which rows of the layers are shown, where there are several; set before the first use."""
         endings = (PLACED, DENSE, SPARSE)
         names = {name for folder in self._folders for ending in endings for name in contents.names(folder, ending)}
-        super().__init__(contents, manifest, sorted(names))
+        super().__init__(manifest, names)
         is_placed = any(contents.names(folder, PLACED) for folder in self._folders)
         if mode == "lance" and not is_placed and any(manifest.counts.get(name) for name in self._names):
             raise ReleaseError(

@@ -236,9 +236,6 @@ def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) ->
     Args:
         folder: `vectors/` below it holds the vectors of events, keys and chunks.
         vectors: The vectors, if the caller has opened them.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
     """
     terms, chunk_text, document_text = open_text(folder / "text")
     return Arrays(

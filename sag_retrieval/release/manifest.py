@@ -277,11 +277,7 @@ class Contents:
         return sorted(name.removesuffix(suffix) for name in inside if "/" not in name)
 
     def place(self, below: str) -> FilePlace:
-        """Where a file or folder lies; a packed layer is checked and read when it is first asked for.
-
-        Raises:
-            ReleaseError: If a packed layer is not as it was published.
-        """
+        """Where a file or folder lies; a packed layer is checked and read when it is first asked for."""
         layer = "/".join(below.split("/")[:2])
         name = f"{layer}/{PACK}"
         if not below.startswith(_LAYERS) or (name not in self.files if self.files else not self._is_file(name)):
@@ -318,11 +314,7 @@ class Contents:
                     pass
 
     def check_blocks(self, name: str, blocks: npt.NDArray[np.int64]) -> None:
-        """Compare some blocks of a file with their checksums.
-
-        Raises:
-            ReleaseError: If one is not as it was published.
-        """
+        """Compare some blocks of a file with their checksums."""
         if not self.is_checked:
             return
         start = self._first[name]

@@ -66,11 +66,7 @@ class PackedPath:
         return [name for name in found if "/" not in name]
 
     def read(self) -> pa.Buffer:
-        """The bytes of a file, not copied.
-
-        Raises:
-            FileNotFoundError: If there is none.
-        """
+        """The bytes of a file, not copied."""
         if self.inside not in self.members:
             raise FileNotFoundError(str(self))
         return self.members[self.inside]

@@ -130,11 +130,7 @@ class Reader:
 
     @cached_property
     def index(self) -> Index:
-        """Rows, arrays and embedder, in memory maps; rows and vectors of a table are checked when it is first used.
-
-        Raises:
-            ReleaseError: If a file is damaged.
-        """
+        """Rows, arrays and embedder, in memory maps; rows and vectors of a table are checked when it is first used."""
         with self._lock:
             self.contents.check("embedder/")
             embedder = self._open_embedder(self.manifest.embedding_model, self.folder / "embedder")
@@ -149,11 +145,7 @@ class Reader:
 
     @cached_property
     def sandbox(self) -> SqlSandbox:
-        """The only way to its SQL tables, which are the rows of `index`, with their numbers.
-
-        Raises:
-            ReleaseError: If a file is damaged.
-        """
+        """The only way to its SQL tables, which are the rows of `index`, with their numbers."""
         index = self.index
         with self._lock:
             options = SandboxOptions(schema=schema_of_release(self.manifest.key_schema))
@@ -162,20 +154,12 @@ class Reader:
             )
 
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
-        """The rows that a restriction, and that of this reader, leave; None: all.
-
-        Raises:
-            FilterError: If it is refused.
-        """
+        """The rows that a restriction, and that of this reader, leave; None: all."""
         is_free = sql is None and (where is None or where == {}) and not self.within
         return None if is_free else self.sandbox.allowed(sql, where)
 
     def under(self, sql: Restriction, where: Mapping[str, object] | None) -> "Reader":
-        """The same release for someone who may see no more than a restriction leaves; closing it closes nothing.
-
-        Raises:
-            FilterError: If the restriction is refused.
-        """
+        """The same release for someone who may see no more than a restriction leaves; closing it closes nothing."""
         found = copy(self)
         found.__dict__["sandbox"] = self.sandbox.under(sql, where)
         found._within = json.dumps([self._within, sql, where], ensure_ascii=False, sort_keys=True, default=str)  # noqa: SLF001

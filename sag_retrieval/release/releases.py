@@ -114,11 +114,7 @@ class Releases:
         return paths_of((self.folder / (self.current() or "none")).resolve())
 
     def path(self, release_id: str | None = None, *, by_block: bool = False) -> Path:
-        """Folder of a release; None: of the current one. `by_block` leaves vectors in a bucket for `remote.filler`.
-
-        Raises:
-            ReleaseError: If it is not there.
-        """
+        """Folder of a release; None: of the current one. `by_block` leaves vectors in a bucket for `remote.filler`."""
         if release_id is None:
             return self._current_path(by_block=by_block)
         if not _ID.fullmatch(release_id) or not self._is_here(release_id, by_block=by_block):

@@ -130,11 +130,7 @@ def check_sql(sql: str, keys_of: KeyIds | None = None) -> CheckedSql:
 
 
 def _checked_text(sql: object) -> str:
-    """Check that `sql` is text of at most 4,000 characters.
-
-    Raises:
-        FilterError: If it is not.
-    """
+    """Check that `sql` is text of at most 4,000 characters."""
     if not isinstance(sql, str):
         raise FilterError(f"sql must be text, got {shown(sql)}")
     if len(sql) > LONGEST:
@@ -496,9 +492,6 @@ class SqlSandbox:
 
         Every `where` narrows it. SQL is refused: a SELECT reads whole tables, and even a condition may ask for what
         its rows do not show (`EXISTS (SELECT … FROM documents …)`).
-
-        Raises:
-            FilterError: If the restriction is refused.
         """
         named = self.named(sql, where)
         found = copy(self)
@@ -577,11 +570,7 @@ class SqlSandbox:
         return found
 
     def named(self, sql: Restriction, where: Mapping[str, object] | None) -> list[NamedIds]:
-        """The rows that each part of a restriction names.
-
-        Raises:
-            FilterError: If it is refused.
-        """
+        """The rows that each part of a restriction names."""
         return [*map(self._named_by_sql, _each(sql)), *self._named_by_where(self._in_words(where))]
 
     def _in_words(self, where: Mapping[str, object] | None) -> Mapping[str, object] | None:

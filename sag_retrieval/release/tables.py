@@ -185,11 +185,7 @@ class RowFiles:
         self._opened: dict[str, pa.Table] = {}
 
     def __call__(self, name: str) -> pa.Table:
-        """A table, checked when it is first read.
-
-        Raises:
-            ReleaseError: If its file is damaged.
-        """
+        """A table, checked when it is first read."""
         if name not in self._opened:
             self._opened[name] = self._read(f"{self._below}rows/{name}.arrow", name)
         return self._opened[name]

@@ -74,12 +74,9 @@ class TermCounts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Postings:
+class Postings(TermCounts):
     """BM25 by term, see `TermCounts.weighed`."""
 
-    rows_of: CsrLists
-    counts: Counts
-    row_count: int
     weights: Floats32
     idf: Floats32
 
@@ -104,12 +101,12 @@ class Postings:
 
     def save(self, path: Path) -> None:
         """Write counts and weights; the path is the prefix of their names."""
-        TermCounts(self.rows_of, self.counts, self.row_count).save(path)
+        TermCounts.save(self, path)
         save_array(path.with_name(f"{path.name}.weights"), self.weights)
         save_array(path.with_name(f"{path.name}.idf"), self.idf)
 
     @classmethod
-    def open(cls, path: Path) -> "Postings":
+    def open(cls, path: FilePlace) -> "Postings":
         """Map what `save` wrote."""
         counted = TermCounts.open(path)
         weights, idf = (map_array(path.with_name(f"{path.name}.{name}")) for name in ("weights", "idf"))

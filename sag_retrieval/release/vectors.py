@@ -129,11 +129,7 @@ def runs_of(
 
 
 def read_runs(folder: Path, name: str) -> Runs:
-    """Where the rows of a Lance table lie.
-
-    Raises:
-        ReleaseError: If the file is missing or damaged.
-    """
+    """Where the rows of a Lance table lie."""
     path = folder / f"{name}.runs.json"
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
@@ -214,11 +210,7 @@ class PlacedRows:
 
 
 def open_placed(folder: FilePlace, name: str, release: Path | None = None) -> PlacedRows:
-    """The vectors of a table; `folder` is `arrays/vectors` of a release, or of a layer of `release`.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-    """
+    """The vectors of a table; `folder` is `arrays/vectors` of a release, or of a layer of `release`."""
     release = release or Path(str(folder)).parent.parent
     runs = read_runs(release / "arrays" / "vectors", name)
     return PlacedRows(release / LANCE / f"{name}.lance", runs.now(map_array(folder / f"{name}.lance_rows")), runs)
@@ -391,11 +383,7 @@ class SparseVectors(VectorSet):
 
 
 def _counted(rows: Rows, count: int) -> Rows:
-    """Row numbers from 0 on: negative ones count from the end, as in an array.
-
-    Raises:
-        IndexError: If one is of no row.
-    """
+    """Row numbers from 0 on: negative ones count from the end, as in an array."""
     if len(rows) and not -count <= int(rows.min()) <= int(rows.max()) < count:
         raise IndexError(f"rows {rows.min()} to {rows.max()} of a table of {count}")
     return np.where(rows < 0, rows + count, rows)
@@ -486,20 +474,12 @@ def open_mapped(placed: PlacedRows, signs: BinaryIndex | None, check: CheckRows 
 
 
 def open_dense(folder: FilePlace, name: str, check: CheckRows = _trust) -> DenseVectors:
-    """The dense vectors of a table; `check` is called with the rows that are about to be read.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-    """
+    """The dense vectors of a table; `check` is called with the rows that are about to be read."""
     return DenseVectors(map_array(folder / f"{name}.dense"), read_binary_index(folder, name), check)
 
 
 def open_sparse(folder: FilePlace, name: str) -> SparseVectors:
-    """The sparse vectors of a table.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-    """
+    """The sparse vectors of a table."""
     starts, rows, values = (map_array(folder / f"{name}.{kind}") for kind in ("starts", "rows", "values"))
     return SparseVectors(np.array(starts[:-1]), rows, values, int(starts[-1]))
 

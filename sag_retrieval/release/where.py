@@ -175,11 +175,7 @@ def kind_of(value: WhereValue) -> ColumnKind:
 
 
 def _checked_value(name: str, value: object) -> WhereValue:
-    """The value in the form in which it is compared.
-
-    Raises:
-        FilterError: If no field holds such a value.
-    """
+    """The value in the form in which it is compared."""
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, str):
@@ -192,11 +188,7 @@ def _checked_value(name: str, value: object) -> WhereValue:
 
 
 def _checked_value_text(name: str, text: str) -> str:
-    """Check that a text is valid and short enough.
-
-    Raises:
-        FilterError: If it is not, with the bound.
-    """
+    """Check that a text is valid and short enough."""
     if len(text) > LONGEST:
         raise FilterError(f"filter field {name!r:.80}: {len(text)} characters, allowed are {LONGEST}")
     try:

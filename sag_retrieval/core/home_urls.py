@@ -17,32 +17,17 @@ _WITHOUT_HOST: Final = ("file", "memory")
 
 
 def is_url(given: object) -> bool:
-    """Whether a home is given as a url and not as a folder.
-
-    Example:
-        >>> [is_url(home) for home in ("s3://bucket/home", "data", "/srv/s3/home")]
-        [True, False, False]
-    """
+    """Whether a home is given as a url and not as a folder."""
     return isinstance(given, str) and "://" in given
 
 
 def names_bucket(given: str) -> bool:
-    """Whether a source is given as the url of a bucket.
-
-    Example:
-        >>> [names_bucket(source) for source in ("s3://bucket/docs", "asset://made", "docs")]
-        [True, False, False]
-    """
+    """Whether a source is given as the url of a bucket."""
     return given.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
 def names_web(given: str) -> bool:
-    """Whether a source is given as the address of a page, a sitemap or a feed.
-
-    Example:
-        >>> [names_web(source) for source in ("https://example.org/sitemap.xml", "s3://bucket/docs", "docs")]
-        [True, False, False]
-    """
+    """Whether a source is given as the address of a page, a sitemap or a feed."""
     return given.startswith(("http://", "https://"))
 
 

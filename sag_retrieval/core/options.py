@@ -327,11 +327,7 @@ def build_options(
 
 
 def check_options(options: object, error: type[SagError] = SettingsError) -> None:
-    """Refuse values outside the type or bounds of their field; call it in `__post_init__`.
-
-    Raises:
-        SagError: The given kind, with name, value and bound.
-    """
+    """Refuse values outside the type or bounds of their field; call it in `__post_init__`."""
     for name, hint in field_types(type(options)).items():  # type: ignore[arg-type]  # a class is hashable
         value = getattr(options, name)
         if not takes(hint, value):
@@ -339,11 +335,7 @@ def check_options(options: object, error: type[SagError] = SettingsError) -> Non
 
 
 class CheckedOptions:
-    """Options that refuse values outside the type or bounds of their fields; a base of dataclasses.
-
-    Raises:
-        SettingsError: When an instance is built, with name, value and bound.
-    """
+    """Options that refuse values outside the type or bounds of their fields; a base of dataclasses."""
 
     __slots__ = ()
 
@@ -352,11 +344,7 @@ class CheckedOptions:
 
 
 def parse_settings(pairs: Sequence[str], what: str) -> dict[str, str]:
-    """Names and values of `--set NAME=VALUE`.
-
-    Raises:
-        SettingsError: If one has no `=` or no name, or a name is given twice.
-    """
+    """Names and values of `--set NAME=VALUE`."""
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -130,14 +130,7 @@ class NamedFunction(Generic[FunctionT]):
 
 
 class Seam(Registry[NamedFunction[FunctionT]], Generic[FunctionT]):
-    """Functions of one kind by name, one of which an option chooses: the default, and those of other packages.
-
-    Args:
-        group: As of `Registry`.
-        option: The option that names one.
-        takes: What such a function is called with, in words.
-        own: Built-in functions by name.
-    """
+    """Functions of one kind by name, one of which an option chooses: the default, and those of other packages."""
 
     def __init__(self, group: str, option: str, takes: str, **own: FunctionT) -> None:
         super().__init__(group, [NamedFunction(name, call) for name, call in own.items()], self._named)

@@ -26,11 +26,7 @@ def default_schema() -> KeySchema:
 
 
 def home_schema(home: Path, named: str = "") -> KeySchema:
-    """The schema of a home: the file that is named, else `schema.yaml` in the home, else the default.
-
-    Raises:
-        SettingsError: If the file that is named is not there, or the schema is wrong.
-    """
+    """The schema of a home: the file that is named, else `schema.yaml` in the home, else the default."""
     path = Path(named) if named else home / SCHEMA_FILE
     return load_schema(path) if named or path.is_file() else default_schema()
 
@@ -41,11 +37,7 @@ def default_text() -> str:
 
 
 def load_schema(path: Path | str) -> KeySchema:
-    """The key schema of a YAML file.
-
-    Raises:
-        SettingsError: If it cannot be read or is wrong; the message names the line, the value and what is allowed.
-    """
+    """The key schema of a YAML file."""
     place, root = str(path), read_yaml(path, _SCHEMA)
     return _parsed(value_of(place, root, _SCHEMA) if root else None, place, root)
 

@@ -137,11 +137,7 @@ CHAT_MODELS: Final = Registry(
 
 
 def checked(registry: Registry[Provider], name: str) -> str:
-    """The name, if it is valid in a setting; plug-ins are looked up by name and not loaded.
-
-    Raises:
-        SettingsError: If there is no such provider, or the model is missing or not allowed.
-    """
+    """The name, if it is valid in a setting; plug-ins are looked up by name and not loaded."""
     first, _, _ = name.partition(":")
     if first in registry and (first not in registry.own or registry.own[first].accepts(name.removeprefix(first))):
         return name
@@ -152,12 +148,7 @@ def checked(registry: Registry[Provider], name: str) -> str:
 
 
 def provider_of(registry: Registry[Provider], name: str) -> tuple[Provider, str]:
-    """The provider and the model that a setting names.
-
-    Raises:
-        SettingsError: If there is no such provider, or the model is missing or not allowed.
-        PluginError: If the package that adds it cannot be used.
-    """
+    """The provider and the model that a setting names."""
     first, _, model = checked(registry, name).partition(":")
     provider = registry[first]
     if not provider.accepts(name.removeprefix(first)):
@@ -306,9 +297,8 @@ def load_settings(**given: object) -> Settings:
 def read_env_file() -> Mapping[str, str]:
     """The variables in `.env` that belong to this project, with their literal values.
 
-    Raises:
-        SettingsError: If the file cannot be read, or a value refers to another variable: a file must not copy values
-            of the environment into a name or an address that is sent elsewhere.
+    None may refer to another one: a file must not copy values of the environment into a name or an address that is sent
+    elsewhere.
     """
     file = Path(ENV_FILE)
     if file.is_file() and file.stat().st_size > _LARGEST_ENV:

@@ -130,11 +130,7 @@ def places_of(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedAr
 
 
 def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
-    """The same where each id must be there; -1 for null.
-
-    Raises:
-        ReleaseError: If an id is not there.
-    """
+    """The same where each id must be there; -1 for null."""
     found = places_of(wanted, among)
     missing = np.flatnonzero((found < 0) & np.asarray(wanted.is_valid()))
     if len(missing):
@@ -146,11 +142,7 @@ def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
 def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table], *, is_weighed: bool = True) -> None:
     """Write lists in both directions, ranges, full text and names; `write_vectors` writes the vectors.
 
-    Args:
-        folder: Made if missing.
-        parts: The links by row number, made when a release is published.
-        rows: The tables of `release/schema.py` in their order; all but sections, tables are read.
-        is_weighed: Whether postings have weights: those of a layer alone mean nothing.
+    Postings of a layer are not weighed: its own weights mean nothing.
     """
     save_graph(folder, graph_arrays(parts))
     write_text(folder / "text", _texts(rows, parts.chunk_document), is_weighed=is_weighed)
@@ -231,12 +223,7 @@ def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:
 
 
 def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) -> Arrays:
-    """Map the files that `write_arrays` and `write_vectors` wrote; nothing is read yet.
-
-    Args:
-        folder: `vectors/` below it holds the vectors of events, keys and chunks.
-        vectors: The vectors, if the caller has opened them.
-    """
+    """Map the files that `write_arrays` and `write_vectors` wrote, or take the vectors given; nothing is read yet."""
     terms, chunk_text, document_text = open_text(folder / "text")
     return Arrays(
         **open_graph_arrays(folder / "graph"),

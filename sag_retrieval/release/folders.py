@@ -94,13 +94,9 @@ def erase(aside: Path) -> None:
 
 
 def sweep(folder: Path, *names: str) -> int:
-    """Delete unfinished and half-deleted files directly below a folder; returns their number.
+    """Delete unfinished and half-deleted files directly below a folder, and hidden ones of these names; their number.
 
     The caller holds the lock under which they are written, so no process is using them.
-
-    Args:
-        folder: Where to look.
-        names: Beginnings of further hidden names to delete.
     """
     left = _left(folder, *names)
     for path in left:
@@ -216,11 +212,7 @@ def wrong_made(folder: Path) -> str:
 
 
 def check_made(folder: Path) -> str:
-    """Compare the files of a folder with its list, and return its mark; version 0.1 listed no files.
-
-    Raises:
-        ReleaseError: If the list cannot be read, or a file is not as it was written.
-    """
+    """Compare the files of a folder with its list, and return its mark; version 0.1 listed no files."""
     try:
         text = (folder / MADE).read_text(encoding="utf-8")
         if _OLD_MARK.fullmatch(text):

@@ -178,15 +178,7 @@ def build_graph(
     document: Rows,
     is_walked: Flags | None = None,
 ) -> KnowledgeGraph:
-    """The graph of triples given as rows of names.
-
-    Args:
-        entities: Names of the entities.
-        relations: Names of the relations.
-        triples: Head, relation and tail of each triple, shape (triples,) each.
-        document: The document of each triple.
-        is_walked: Which triples paths may use; None: all.
-    """
+    """The graph of triples given as rows of names; paths use those that `is_walked`, or all."""
     head, relation, tail = triples
     edges = np.arange(2 * len(head))
     ends = np.empty(len(edges), np.int64)

@@ -116,8 +116,7 @@ def _start(ids: pa.StringArray) -> int:
 def below(owners: Sequence[Rows64]) -> Joined:
     """The rows whose owner is shown, by owner; rows of one owner in their order.
 
-    Args:
-        owners: By layer: the row of the release of each row's owner; -1 where that is hidden.
+    `owners` gives by layer the row of the release of each row's owner; -1 where that is hidden.
     """
     owner = np.concatenate(owners)
     shown = np.flatnonzero(owner >= 0)
@@ -186,13 +185,7 @@ class JoinedLinks:
 
 
 def join_links(layers: Sequence[Layer], smoothing: Smoothing, documents: Joined | None = None) -> JoinedLinks:
-    """Put the rows and links of layers together.
-
-    Args:
-        layers: In their order.
-        smoothing: Of the weights of keys.
-        documents: Which documents are shown; None: all, of each that of the last layer.
-    """
+    """Put the rows and links of layers together; `documents` are shown, or all, of each that of the last layer."""
     if documents is None:
         documents = overlay([layer.rows("documents")["document_id"] for layer in layers])
     documents = documents.alone()

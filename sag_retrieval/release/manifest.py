@@ -47,12 +47,7 @@ def packed_list(files: Mapping[str, tuple[int, str]]) -> str:
 
 
 def unpacked_list(held: object) -> dict[str, tuple[int, str]]:
-    """The list of files that a manifest holds; empty where it holds none, as in version 0.1.
-
-    Raises:
-        ValueError: If it is none that `packed_list` made.
-        TypeError: If it is no text.
-    """
+    """The list of files that a manifest holds; empty where it holds none, as in version 0.1."""
     if not held:
         return {}
     if not isinstance(held, str):
@@ -81,11 +76,7 @@ def _has_sums(name: str) -> bool:
 def _read_sums(
     folder: Path, files: Mapping[str, tuple[int, str]], damaged: Callable[[str, str], ReleaseError]
 ) -> tuple[Words64, Mapping[str, int]]:
-    """The checksums of all blocks, and where those of each file start.
-
-    Raises:
-        ReleaseError: If a file of checksums is missing, or not as it was published.
-    """
+    """The checksums of all blocks, and where those of each file start."""
 
     def read(name: str) -> Words64:
         if name not in files or durable.digest_of(folder / name) != files[name][1]:
@@ -243,12 +234,7 @@ class Contents:
     """
 
     def __init__(self, folder: Path, manifest: Manifest, verify: Verify = "lazy", fill: Fill | None = None) -> None:
-        """Compare the lengths of all files; with `full` their bytes as well; `fill` fetches what is about to be read.
-
-        Raises:
-            ReleaseError: If a file is missing, has another length, or, with `full`, cannot be verified or has changed.
-            SettingsError: If `verify` is none of these.
-        """
+        """Compare the lengths of all files; with `full` their bytes too; `fill` fetches what is about to be read."""
         if verify not in get_args(Verify):
             raise SettingsError(f"verify {verify!r} is none of {', '.join(get_args(Verify))}")
         self.folder = folder
@@ -294,11 +280,7 @@ class Contents:
         return (self.folder / name).is_file()
 
     def check(self, *wanted: str) -> None:
-        """Compare files with their checksums: files by name, all below a folder by its name with `/`, all by "".
-
-        Raises:
-            ReleaseError: If one is not as it was published.
-        """
+        """Compare files with their checksums: files by name, all below a folder by its name with `/`, all by ""."""
         if not self.is_checked:
             return
         names = [name for name in self._first if any(_is_meant(name, each) for each in wanted)]

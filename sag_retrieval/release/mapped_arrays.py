@@ -97,12 +97,7 @@ def pack_folder(folder: Path) -> None:
 
 
 def open_pack(path: Path) -> PackedPath:
-    """Read a packed folder into memory.
-
-    Raises:
-        OSError: If the file cannot be read.
-        pa.ArrowException: If it is none that `pack_folder` wrote.
-    """
+    """Read a packed folder into memory."""
     with pa.memory_map(str(path)) as source:
         rows = pa.ipc.open_file(source).read_all().combine_chunks()
     names, sizes = rows["name"].to_pylist(), rows["size"].to_pylist()
@@ -131,11 +126,7 @@ def save_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 def map_array(path: FilePlace) -> npt.NDArray[Any]:
-    """The array of `<path>.npy`, mapped into memory read-only, or that of a packed layer, as a plain array.
-
-    Raises:
-        ReleaseError: If the file is missing or not an array.
-    """
+    """The array of `<path>.npy`, mapped into memory read-only, or that of a packed layer, as a plain array."""
     whole = path.with_name(f"{path.name}.npy")
     try:
         with pa.BufferReader(whole.read()) if isinstance(whole, PackedPath) else whole.open("rb") as file:
@@ -162,11 +153,7 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def map_trie(path: FilePlace) -> marisa_trie.Trie:
-    """A saved dictionary, mapped into memory, or that of a packed layer.
-
-    Raises:
-        ReleaseError: If the file is missing or no dictionary.
-    """
+    """A saved dictionary, mapped into memory, or that of a packed layer."""
     try:
         if isinstance(path, PackedPath):
             return marisa_trie.Trie().frombytes(path.read().to_pybytes())
@@ -176,11 +163,7 @@ def map_trie(path: FilePlace) -> marisa_trie.Trie:
 
 
 def map_rows(path: FilePlace) -> pa.Table:
-    """The rows of an Arrow file, mapped into memory, or those of a packed layer.
-
-    Raises:
-        ReleaseError: If the file is missing or no Arrow file.
-    """
+    """The rows of an Arrow file, mapped into memory, or those of a packed layer."""
     try:
         with pa.BufferReader(path.read()) if isinstance(path, PackedPath) else pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).read_all()
@@ -200,9 +183,6 @@ def take_rows(table: pa.Table, rows: npt.ArrayLike) -> pa.Table:
 
     Arrow's own `take` first joins all batches of a column of text: a copy of the whole column, and beyond 2 GiB an
     error.
-
-    Raises:
-        IndexError: If there is no such row.
     """
     numbers = np.asarray(rows, np.int64)
     if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(table)):

@@ -47,11 +47,7 @@ _AT_ONCE = 2
 def open_contents(
     contents: Contents, manifest: Manifest, vectors: VectorMode = "mapped"
 ) -> tuple[RowTables, Arrays, VectorTables]:
-    """Map the files of a release, of which those of rows and vectors are read when they are first used.
-
-    Raises:
-        ReleaseError: If a file is damaged, or arrays do not fit one another.
-    """
+    """Map the files of a release, of which those of rows and vectors are read when they are first used."""
     below = [layer_path(number) for number in range(len(manifest.layer_counts))]
     contents.check(*(f"{layer}arrays/{part}/" for layer in below for part in ("graph", "text", "names")))
     tables = VectorTables(contents, manifest, vectors)
@@ -178,11 +174,7 @@ def open_reader(
     verify: Verify = "lazy",
     vectors: VectorMode = "mapped",
 ) -> Reader:
-    """Open the release with this id, or the current one, below a home.
-
-    Raises:
-        ReleaseError: If it is not there, or was pruned while it was being opened.
-    """
+    """Open the release with this id, or the current one, below a home."""
     by_block, below = verify == "lazy", Releases(home)
     for _ in range(3):  # a release may be pruned between reading the pointer and opening it
         try:
@@ -206,9 +198,7 @@ class FileFault:
 def verify_release(folder: Path, *, deep: bool = True) -> list[FileFault]:
     """The faults of a release by file; empty if it is as it was published.
 
-    Args:
-        folder: The release's folder.
-        deep: Compare the hash of every file; else only the lengths, and whether tables and arrays fit one another.
+    Unless `deep`, only lengths are compared, and whether tables and arrays fit one another.
     """
     try:
         manifest = Manifest.read(folder)

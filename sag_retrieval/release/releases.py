@@ -151,12 +151,7 @@ class Releases:
         return [found.manifest for found in self.found() if found.manifest is not None]
 
     def promote(self, release_id: str) -> None:
-        """Make a release current by one rename; readers of other releases are not affected.
-
-        Raises:
-            ReleaseError: If it is not there, or this package cannot open it.
-            SourceError: If another process keeps writing below the home.
-        """
+        """Make a release current by one rename; readers of other releases are not affected."""
         with write_lock(self.home):
             Manifest.read(self.path(release_id))
             self.make_current(release_id)

@@ -88,13 +88,7 @@ class RemoteReleases:
     def pull(self, release_id: str, *, is_tolerant: bool = False, by_block: bool = False) -> bool:
         """Fetch a release and what lies beside it, but for what is there already; False if there is no such release.
 
-        Args:
-            release_id: Which one.
-            is_tolerant: Leave out files that are missing or damaged.
-            by_block: Leave the vectors for `fill`, which is called for those that are read.
-
-        Raises:
-            BucketError: If a file of it is missing or damaged; with `is_tolerant`, it is left out.
+        `is_tolerant` leaves out files that are missing or damaged, `by_block` the vectors, which a `filler` fetches.
         """
         place = self._folder / release_id
         if not self._pull_manifest(release_id):

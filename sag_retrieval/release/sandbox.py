@@ -99,10 +99,7 @@ class CheckedSql:
 def check_sql(sql: str, keys_of: KeyIds | None = None) -> CheckedSql:
     """Check `sql`, one SELECT or a bare condition, which becomes the SELECT of the events for which it holds.
 
-    Args:
-        sql: The text.
-        keys_of: Ids of the keys that have a name or alias, for `has_key('name')`: it holds for a row whose `event_id`
-            has one of them.
+    `keys_of` gives the ids of the keys of a name, for `has_key('name')`: it holds for a row whose `event_id` has one.
 
     Raises:
         FilterError: If it is too long or too deep, neither a single SELECT nor a condition, or holds a part that the
@@ -447,8 +444,7 @@ class SqlSandbox:
         """Open an empty database, which reads no file, for checked queries over tables.
 
         Args:
-            tables: By name, each opened when a query first names it; numbered ones have the columns `row`, `chunk_row`
-                and `document_row` besides.
+            tables: By name; numbered ones have the columns `row`, `chunk_row` and `document_row` besides.
             options: Bounds of a query.
             index: Where names of keys are looked up; None: `has_key` is unknown, and `where` compares names as they
                 are.
@@ -505,12 +501,7 @@ class SqlSandbox:
         return all(named.table == "documents" for named in self._bound)
 
     def select(self, sql: str) -> pa.Table:
-        """The rows of a SELECT, in its order.
-
-        Raises:
-            FilterError: If `sql` is refused, wrong, or takes longer, more memory or more rows than allowed.
-            ReleaseError: If a table that it names is damaged.
-        """
+        """The rows of a SELECT, in its order."""
         if self._bound:
             raise FilterError(NO_SQL)
         checked = check_sql(sql, self._key_ids)
@@ -543,9 +534,6 @@ class SqlSandbox:
 
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
         """The rows that `sql` and `where` together allow; None without a restriction.
-
-        Raises:
-            FilterError: If either is refused.
 
         Source: docs/algorithm.md §filters.3.
         """
@@ -592,11 +580,7 @@ class SqlSandbox:
         return tuple(self._fetch("SELECT DISTINCT key_type FROM keys ORDER BY 1", ())["key_type"].tolist())
 
     def type_named(self, written: str) -> str:
-        """The type of keys that a name in any language means.
-
-        Raises:
-            FilterError: If no key of the release has it.
-        """
+        """The type of keys that a name in any language means."""
         named = self._options.schema.every.named(written)
         found = next((name for name in (written, named.name if named else "") if name in self.key_types), None)
         if found is None:

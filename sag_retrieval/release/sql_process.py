@@ -60,15 +60,7 @@ class SqlProcesses:
     """Runs checked queries over the tables of a release; safe to share between threads."""
 
     def __init__(self, tables: Mapping[str, pa.Table], *, seconds: float, memory: str, rows: int, size: int) -> None:
-        """Hold tables and bounds; a process is started by the first query.
-
-        Args:
-            tables: By name; each is opened when a query first names it.
-            seconds: Wall time of a query.
-            memory: Its memory, as DuckDB writes it: `1GB`.
-            rows: Rows that it may give.
-            size: Bytes that these may take.
-        """
+        """Hold tables, and bounds as `SandboxOptions` has them; a process is started by the first query."""
         self._tables = tables
         self._bounds = {"seconds": seconds, "memory": memory, "rows": rows, "size": size}
         self._seconds = seconds

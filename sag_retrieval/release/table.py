@@ -55,15 +55,9 @@ def no_rows(schema: pa.Schema) -> pa.Table:
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None, *, is_checked: bool = False) -> pa.Table:
-    """The rows of a file, or some of its columns; `pyarrow.parquet.read_table` would import pandas.
+    """The rows of a file, or some of its columns in this order; `is_checked`: every page by its checksum.
 
-    Args:
-        path: The file.
-        columns: Names of the columns, in the order of the result; None: all.
-        is_checked: Whether every page is compared with its checksum.
-
-    Raises:
-        KeyError: If a column is missing.
+    `pyarrow.parquet.read_table` would import pandas.
     """
     with pq.ParquetFile(path, page_checksum_verification=is_checked) as file:
         rows = file.read(columns=None if columns is None else list(columns))

@@ -39,10 +39,9 @@ _COUNTED: Final = ("key_events", "key_chunks", "key_document_count", "event_chun
 
 
 def check_arrays(arrays: Arrays, manifest: Manifest, *, is_trusted: bool) -> None:
-    """Compare shapes, types and ends; unless bytes were compared with checksums, every row number too.
+    """Refuse wrong shapes, types and ends: libraries in C would read beyond an array.
 
-    Raises:
-        ReleaseError: If something does not fit: libraries in C would read beyond an array.
+    Unless bytes were compared with checksums, every row number is looked at too.
     """
     faults = [*_shape_faults(arrays, manifest)]
     if not faults and not is_trusted:
@@ -152,12 +151,6 @@ class OpenedTables(Mapping[str, Opened]):
         """Check and open one table."""
 
     def __getitem__(self, name: str) -> Opened:
-        """The table, opened if it was not yet.
-
-        Raises:
-            KeyError: If there is none of this name.
-            ReleaseError: If its files are damaged.
-        """
         if name not in self._opened:
             if name not in self._names:
                 raise KeyError(name)
@@ -241,11 +234,7 @@ FileBlocks = tuple[str, npt.NDArray[np.int64] | None]
 
 
 def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trusted: bool) -> None:
-    """Compare the vectors of a table with its rows and the embedder.
-
-    Raises:
-        ReleaseError: If they have another shape, or name rows that do not exist.
-    """
+    """Refuse vectors of a table that do not fit its rows or the embedder."""
     wanted = (manifest.counts.get(name), manifest.dimension)
     if (vectors.row_count, vectors.dimension) != wanted:
         raise damaged_arrays(manifest, f"vectors of {name} are {vectors.row_count} × {vectors.dimension}, not {wanted}")
@@ -265,11 +254,6 @@ class VectorTables(OpenedTables[VectorSet]):
     """The vectors of events, keys and chunks; of dense ones only the blocks of the rows that are read are checked."""
 
     def __init__(self, contents: Contents, manifest: Manifest, mode: VectorMode = "mapped") -> None:
-        """Hold the checked files of a release.
-
-        Raises:
-            ReleaseError: If its vectors are to be searched by Lance, and it has no Lance tables.
-        """
         self._folders = [f"{layer_path(number)}{VECTORS}" for number in range(len(manifest.layer_counts))]
         self._contents, self._mode = contents, mode
         self.joined: Mapping[str, Joined] = {}

@@ -34,11 +34,7 @@ class DocumentDecision:
 
 
 def read_taken_out(home: Path) -> dict[str, DocumentDecision]:
-    """What is decided of documents, by id; of several lines about one the last. Nothing where there is no file.
-
-    Raises:
-        ReleaseError: If the file cannot be read, or a line is wrong, with its number.
-    """
+    """What is decided of documents, by id; of several lines about one the last. Nothing where there is no file."""
     path = home / FILE
     try:
         if path.stat().st_size > _LARGEST:

@@ -242,13 +242,9 @@ class Vocabulary:
         self.numbers: dict[str, int] = {}
 
     def read(self, texts: TextColumn, stemmer: Sequence[str] | None = None) -> tuple[Rows, Starts]:
-        """Concatenated term numbers of all texts, and the number of terms of each text.
+        """Concatenated term numbers of all texts, and the number of terms of each; `stemmer`: by text, for Latin words.
 
         Words repeat, so each distinct stretch between spaces is read once: no term contains a space.
-
-        Args:
-            texts: What to read.
-            stemmer: What Latin words of each text are stemmed by; English without it.
         """
         column = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.string())
         names, by = np.unique([ENGLISH] * len(column) if stemmer is None else list(stemmer), return_inverse=True)

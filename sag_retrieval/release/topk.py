@@ -53,13 +53,7 @@ class Matrix(Protocol):
 
 
 def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Floats32]:
-    """The k highest scores above 0, best first, ties by row, with their row numbers.
-
-    Args:
-        scores: Shape (rows,).
-        k: How many at most.
-        rows: The row number of each score, ascending; None: 0, 1, 2, ….
-    """
+    """The k highest scores above 0, best first, ties by row, and their numbers in `rows`, ascending; None: 0, 1, …."""
     chosen = np.flatnonzero(scores >= kth_largest(scores, k))
     chosen = chosen[scores[chosen] > 0]
     order = chosen[np.argsort(-scores[chosen], kind="stable")][: max(k, 0)]

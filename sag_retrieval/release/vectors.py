@@ -142,11 +142,6 @@ class PlacedRows:
     """Rows of float32 in the files of a Lance table, as an array of shape (rows, dimension)."""
 
     def __init__(self, table: Path, row_ids: Rows64, runs: Runs) -> None:
-        """Map the files of a Lance table; `row_ids` may be mapped too.
-
-        Raises:
-            ReleaseError: If a file is missing, or a run reaches beyond its end.
-        """
         self.row_ids, self.runs, self.table = row_ids, runs, table
         self.shape = (len(row_ids), runs.dimension)
         self._files = [_floats(table / name) for name in runs.names]
@@ -405,9 +400,6 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
     """Write a table's vectors block by block: the first block decides whether they are dense or sparse.
 
     Sparse blocks come in ascending row order; rows that no block names get no vector. Memory: one block at a time.
-
-    Raises:
-        ReleaseError: If a block has another number of columns than `shape`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stream = iter(blocks)

@@ -63,13 +63,9 @@ def in_words_of_schema(
 ) -> Mapping[str, object] | None:
     """A `where` with the stored names of key types, numbers in place of amounts such as `10 亿元`, and rows of keys.
 
-    A number is compared in the unit of its type: of revenues in CNY one in USD is neither more nor less.
-
-    Args:
-        where: Conditions by field.
-        schema: The schema of the release.
-        stored: Gives the types that keys of the release have; asked only where a condition is about keys.
-        named: Gives the rows of the keys of a name; None: names are compared as they are spelt.
+    A number is compared in the unit of its type: of revenues in CNY one in USD is neither more nor less. `stored` gives
+    the types that keys of the release have, `named` the rows of the keys of a name; without it names are compared as
+    they are spelt.
 
     Examples:
         >>> schema = read_schema({"types": [{"name": "revenue", "kind": "number", "unit": "CNY", "aliases": ["营收"]}]})

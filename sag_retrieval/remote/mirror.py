@@ -47,11 +47,7 @@ Files: TypeAlias = "LocalFiles | ObjectFiles"
 
 @lru_cache(maxsize=64)
 def open_files(url: str) -> Files:
-    """The files of a url; nothing is asked of a server before the first use.
-
-    Raises:
-        SettingsError: If the url names no bucket, or the package that reads it is not installed.
-    """
+    """The files of a url; nothing is asked of a server before the first use."""
     url = checked_url(url)
     if url.startswith("file:"):
         return LocalFiles(local_path(url), url)
@@ -77,11 +73,7 @@ def write_conditional(files: Files, key: str, body: bytes, tag: str | None) -> s
 
 
 def refuse_without_conditions(files: Files) -> None:
-    """Write two small files to see whether the server keeps conditions: without them, two runs overwrite each other.
-
-    Raises:
-        BucketError: If it does not.
-    """
+    """Write two small files to see whether the server keeps conditions: without them, two runs overwrite each other."""
     key = f".probe/{uuid4().hex}"
     try:
         tag = files.create(key, b"first")
@@ -131,16 +123,7 @@ class PartialFile:
                 file.truncate(size)
 
     def fill(self, path: Path, spans: Sequence[BlockRange], *, again: bool = False) -> None:
-        """Fetch those of some blocks that are not there.
-
-        Args:
-            path: The file where it is mapped.
-            spans: The blocks.
-            again: Fetch also what seems to be there.
-
-        Raises:
-            BucketError: If it is no longer in the bucket, or cannot be read.
-        """
+        """Fetch those of some blocks that are not there, with `again` all, to where the file is mapped."""
         try:
             marks = np.memmap(self.marks, np.uint8, "r+", shape=(self._count,))
         except FileNotFoundError:
@@ -156,11 +139,7 @@ class PartialFile:
                 marks[first:last] = 1
 
     def complete(self) -> None:
-        """Fetch all that is missing.
-
-        Raises:
-            BucketError: If it cannot be read, or other bytes are there.
-        """
+        """Fetch all that is missing."""
         for again in (False, True):
             self.fill(self.own, [(0, self._count)], again=again)
             if durable.digest_of(self.own, len(self.own.name) // 2) == self.own.name:
@@ -247,11 +226,7 @@ class Mirror:
         return open_files(self.url)
 
     def read(self, key: str, known: str = "") -> tuple[bytes, str] | None:
-        """The bytes of a small file and its tag; None if there is none; no bytes if it still has a known tag.
-
-        Raises:
-            BucketError: If it cannot be read, also when tried again.
-        """
+        """The bytes of a small file and its tag; None if there is none; no bytes if it still has a known tag."""
         for attempt in range(_ATTEMPTS):
             try:
                 found = self.files.get(key, known)
@@ -266,12 +241,9 @@ class Mirror:
 
         Args:
             key: Of the file in the bucket.
-            path: Its place on this machine; nothing is done if a file of the length is there.
+            path: Its place on this machine.
             wanted: Its length and hash; of the length -1, the hash alone is compared.
             size: Bytes of the hash.
-
-        Raises:
-            BucketError: If it is not there, or its bytes are other ones, also when fetched again.
         """
         durable.make_folder(path.parent)
         draft = path.with_name(f".{path.name}.{uuid4().hex}")
@@ -311,8 +283,7 @@ class Mirror:
     def fetch_all(self, entries: Entries, below: Path, *, is_tolerant: bool = False) -> None:
         """Put files that are listed by path in their places below a folder; those of the length stay.
 
-        Raises:
-            BucketError: If one is missing or damaged; with `is_tolerant`, it is left out.
+        With `is_tolerant`, one that is missing or damaged is left out.
         """
         missing = {path: entry for path, entry in entries.items() if not self._is_whole(below / path, *entry)}
 
@@ -373,11 +344,7 @@ class Mirror:
         self.files.put(key, path.read_bytes() if length <= _READ else path)
 
     def tree(self, key: str) -> Tree:
-        """A list of files as it is in the bucket now.
-
-        Raises:
-            BucketError: If it is damaged.
-        """
+        """A list of files as it is in the bucket now."""
         last = self._trees.get(key, Tree())
         found = self.read(key, last.tag or "")
         if found is None:
@@ -405,14 +372,7 @@ class Mirror:
     def update_tree(self, key: str, below: Path, own: Entries, is_own: Callable[[str], bool]) -> bool:
         """Send files of a folder and name them in a list, in place of those that were ours; of others nothing changes.
 
-        Args:
-            key: The list.
-            below: The folder.
-            own: The files by path, as they are now.
-            is_own: Whether a path of the list is one of ours.
-
-        Returns:
-            Whether it was done; not if other machines keep writing the list.
+        Returns False if other machines keep writing the list.
         """
         known = set[str]()
         for _ in range(_UPDATES):
@@ -485,14 +445,9 @@ _DISK_BLOCK: Final = 512
 
 
 def make_room(mirror: Mirror, used: Path | None = None, most: int | None = None) -> list[Path]:
-    """Delete copies until the cache is within its bound; returns what was deleted. All of it can be fetched again.
+    """Delete copies until the cache of all buckets is within its bound, SAG_CACHE_GB; returns what was deleted.
 
     What a reader has open stays, as does `used`, which is about to be opened. A file that is mapped stays readable.
-
-    Args:
-        mirror: The mirror that has just grown; those of other buckets below the same folder are bounded with it.
-        used: A release that is about to be opened.
-        most: Bytes; None: SAG_CACHE_GB.
     """
     bound = round(load_settings(home=mirror.folder).cache_gb * _GB) if most is None else most
     cache, gone = mirror.folder.parent, list[Path]()

@@ -17,7 +17,7 @@ from sag_retrieval.core.records import make_id
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.language.words import normal_name, words
 from sag_retrieval.release.arrays import Arrays, GraphParts, Index, row_numbers
-from sag_retrieval.release.mapped_arrays import CsrLists, group, map_array, map_rows, map_trie, save_array
+from sag_retrieval.release.mapped_arrays import CsrLists, group, map_array, map_rows, map_trie, save_array, save_rows
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.table import no_rows
 from sag_retrieval.release.text_index import SHORTEST_NAME, cuts_word, names_at, readings_of
@@ -61,9 +61,8 @@ class Names:
 
     def save(self, path: Path) -> None:
         """Write the files; the path is the prefix of their names."""
-        table = pa.table({"text": pa.array(list(self.texts), pa.large_string())})
-        with pa.OSFile(f"{path}.texts.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
+        texts = pa.table({"text": pa.array(list(self.texts), pa.large_string())})
+        save_rows(path.with_name(f"{path.name}.texts.arrow"), texts)
         self.words.save(f"{path}.words.marisa")
         self.rows_of.save(path)
         save_array(path.with_name(f"{path.name}.sizes"), self.sizes)

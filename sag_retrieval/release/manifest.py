@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -218,12 +218,8 @@ def layer_path(number: int) -> str:
     return f"{_LAYERS}{number}/" if number else ""
 
 
-class Fill(Protocol):
-    """Fetches blocks of files that lie elsewhere."""
-
-    def __call__(self, name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
-        """Put blocks of a file in their places, those that are not there; with `again`, all of them."""
-        ...
+Fill = Callable[[str, Sequence[tuple[int, int]], bool], None]
+"""Fetches blocks of a file that lies elsewhere: those that are not there, or, if the last is true, all of them."""
 
 
 class Contents:
@@ -325,9 +321,9 @@ class Contents:
             for at in range(first, last, _SPAN):
                 yield name, at, min(at + _SPAN, last)
 
-    def _fetch(self, name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
+    def _fetch(self, name: str, spans: Sequence[tuple[int, int]]) -> None:
         if self._fill and spans:
-            self._fill(name, spans, again=again)
+            self._fill(name, spans, False)  # noqa: FBT003  it is called by place
 
     def _check_span(self, name: str, first: int, last: int) -> None:
         start = self._first[name]
@@ -335,7 +331,7 @@ class Contents:
         try:
             found = sums_of(self.folder / name, first, last)
             if self._fill and not np.array_equal(found, wanted):
-                self._fill(name, [(first, last)], again=True)
+                self._fill(name, [(first, last)], True)  # noqa: FBT003
                 found = sums_of(self.folder / name, first, last)
         except OSError as error:
             raise self.damaged(name, f"it cannot be read ({error.strerror})") from error

@@ -3,20 +3,19 @@
 The files of a small layer are packed into one compressed file, which is read into memory instead.
 """
 
-import math
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, Final
 
 import marisa_trie
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
@@ -129,27 +128,14 @@ def map_array(path: FilePlace) -> npt.NDArray[Any]:
     """The array of `<path>.npy`, mapped into memory read-only, or that of a packed layer, as a plain array."""
     whole = path.with_name(f"{path.name}.npy")
     try:
-        with pa.BufferReader(whole.read()) if isinstance(whole, PackedPath) else whole.open("rb") as file:
-            shape, is_fortran, dtype = _header(file)
-            if not math.prod(shape):  # an array without elements cannot be mapped
-                return np.zeros(shape, dtype)
-            order: Literal["C", "F"] = "F" if is_fortran else "C"
-            if isinstance(whole, PackedPath):
-                return np.frombuffer(whole.read(), dtype, math.prod(shape), file.tell()).reshape(shape, order=order)
-            return np.memmap(file, dtype, "r", file.tell(), shape, order).view(np.ndarray)
+        if isinstance(whole, PackedPath):
+            with pa.BufferReader(whole.read()) as file:
+                return np.asarray(np.lib.format.read_array(file))
+        return np.lib.format.open_memmap(whole, mode="r").view(np.ndarray)
     except FileNotFoundError as error:
         raise ReleaseError(f"{whole} is missing; {MEND}") from error
     except (OSError, ValueError, EOFError, TypeError, SyntaxError) as error:
         raise ReleaseError(f"{whole} is damaged ({error}); {MEND}") from error
-
-
-def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, is_fortran, dtype = read(file)
-    if dtype.hasobject:
-        raise ValueError(f"it holds {dtype}")
-    return shape, is_fortran, dtype
 
 
 def map_trie(path: FilePlace) -> marisa_trie.Trie:
@@ -312,37 +298,3 @@ def ends_of(sizes: npt.ArrayLike) -> Starts:
 def join(parts: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Concatenated arrays; empty for none."""
     return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype, copy=False)
-
-
-@dataclass(frozen=True, slots=True)
-class SparseRun:
-    """One block on disk, by dimension."""
-
-    starts: Starts
-    rows: Path
-    values: Path
-
-
-def write_run(path: Path, rows: Rows, block: csc_array) -> SparseRun:
-    """Write a block's entries by dimension next to `path`; `rows` are its row numbers."""
-    block.sort_indices()
-    run = SparseRun(block.indptr.astype(np.int64), path.with_suffix(".rows"), path.with_suffix(".values"))
-    save_array(run.rows, rows[block.indices])
-    save_array(run.values, block.data.astype(np.float32, copy=False))
-    return run
-
-
-def merge_runs(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: list[tuple[Starts, Path]]) -> None:
-    """Concatenate the blocks' entries of each dimension; blocks come in ascending row order."""
-    if starts[-1] == 0:
-        save_array(path, np.zeros(0, dtype))
-        return
-    target = path.with_name(f"{path.name}.npy")
-    merged = new_array(target, dtype, (int(starts[-1]),))
-    free = starts[:-1].copy()
-    for first, run in parts:
-        block, sizes = map_array(run), np.diff(first)
-        for column in np.flatnonzero(sizes):
-            merged[free[column] : free[column] + sizes[column]] = block[first[column] : first[column + 1]]
-        free += sizes
-    merged.flush()

@@ -112,7 +112,7 @@ class RemoteReleases:
         """What fetches blocks of the files that were left out."""
         place, entries = self._folder / release_id, manifest_files((self._folder / release_id / MANIFEST).read_bytes())
 
-        def fill(name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
+        def fill(name: str, spans: Sequence[tuple[int, int]], again: bool) -> None:  # noqa: FBT001
             if _is_by_block(name, entries[name][0]):
                 self._mirror.partial(*entries[name]).fill(place / name, spans, again=again)
 

@@ -463,8 +463,8 @@ class SqlSandbox:
         self._left = _Left(frozenset(), (), tables, self._processes(tables))
 
     def _processes(self, tables: Mapping[str, pa.Table]) -> SqlProcesses:
-        bounds = self._options
-        return SqlProcesses(tables, seconds=bounds.seconds, memory=bounds.memory, rows=bounds.rows, size=bounds.size)
+        names = ("seconds", "memory", "rows", "size")
+        return SqlProcesses(tables, {name: getattr(self._options, name) for name in names})
 
     @property
     def left(self) -> "_Left":

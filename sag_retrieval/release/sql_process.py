@@ -59,11 +59,9 @@ class QueryEnded(Exception):  # noqa: N818  it says what became of a query
 class SqlProcesses:
     """Runs checked queries over the tables of a release; safe to share between threads."""
 
-    def __init__(self, tables: Mapping[str, pa.Table], *, seconds: float, memory: str, rows: int, size: int) -> None:
-        """Hold tables, and bounds as `SandboxOptions` has them; a process is started by the first query."""
-        self._tables = tables
-        self._bounds = {"seconds": seconds, "memory": memory, "rows": rows, "size": size}
-        self._seconds = seconds
+    def __init__(self, tables: Mapping[str, pa.Table], bounds: Mapping[str, Any]) -> None:
+        """Hold tables, and bounds by their names in `SandboxOptions`; a process is started by the first query."""
+        self._tables, self._bounds = tables, bounds
         self._places = Semaphore(_PROCESSES)
         self._lock = Lock()
         self._files: dict[str, int] = {}
@@ -83,7 +81,7 @@ class SqlProcesses:
         with self._places:
             process = self._taken()
             try:
-                rows = process.ask(query, {name: self._file(name) for name in named}, self._seconds + _GRACE)
+                rows = process.ask(query, {name: self._file(name) for name in named}, self._bounds["seconds"] + _GRACE)
             except QueryEnded as ended:
                 if ended.kind in {"time", "memory"}:
                     process.end()  # its memory is not given back otherwise

@@ -113,7 +113,7 @@ class Postings(TermCounts):
         return cls(counted.rows_of, counted.counts, counted.row_count, weights, idf)
 
 
-def _count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> TermCounts:
+def count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> TermCounts:
     """Counts of pairs of a term and its row, in any order; a row is a text."""
     pairs = terms.astype(np.int64) * max(1, row_count) + row
     pairs.sort()
@@ -134,11 +134,6 @@ def _with_new(counted: TermCounts, terms: Rows, row: Rows) -> TermCounts:
     sizes = lists.sizes() + np.bincount(term, minlength=len(lists))
     rows_of = CsrLists(ends_of(sizes), np.insert(lists.items, place, row).astype(np.int32))
     return TermCounts(rows_of, np.insert(counted.counts, place, 1), counted.row_count)
-
-
-def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
-    """BM25 postings of pairs of a term and its row, in any order."""
-    return _count_terms(terms, row, row_count, term_count).weighed()
 
 
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
@@ -320,11 +315,11 @@ def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
     chunk = _owners(sizes)
     terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
-    counted = {"chunks": _count_terms(terms, row, len(sizes), len(lasting))}
+    counted = {"chunks": count_terms(terms, row, len(sizes), len(lasting))}
     counted["chunks"] = _with_new(counted["chunks"], lasting[said], texts.said_chunk[_owners(said_sizes)])
     terms = lasting[np.concatenate([own, titles])]
     row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], _owners(title_sizes)])
-    counted["documents"] = _count_terms(terms, row, len(title_sizes), len(lasting))
+    counted["documents"] = count_terms(terms, row, len(title_sizes), len(lasting))
     for name, counts in counted.items():
         (counts.weighed() if is_weighed else counts).save(folder / name)
 

@@ -31,12 +31,11 @@ from sag_retrieval.release.mapped_arrays import (
     FilePlace,
     RemappedArray,
     Starts,
+    ends_of,
     map_array,
-    merge_runs,
     narrow,
     new_array,
     save_array,
-    write_run,
 )
 from sag_retrieval.release.schema import LANCE
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
@@ -423,17 +422,33 @@ def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[i
 
 
 def _write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
-    """Write `<name>.{starts,rows,values}.npy`: the entries of every dimension, by row."""
+    """Write `<name>.{starts,rows,values}.npy`: the entries of every dimension, by row; blocks wait on disk."""
     with TemporaryDirectory(dir=folder) as scratch:
-        parts = []
+        ends = list[Starts]()
         for number, (rows, vectors) in enumerate(blocks):
             _check_width(name, vectors, shape)
-            parts.append(write_run(Path(scratch) / str(number), np.asarray(rows, np.int32), csc_array(vectors)))
-        counts = sum((np.diff(part.starts) for part in parts), np.zeros(shape[1], np.int64))
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            block = csc_array(vectors)
+            block.sort_indices()
+            ends.append(block.indptr.astype(np.int64))
+            save_array(Path(scratch, f"{number}.rows"), np.asarray(rows, np.int32)[block.indices])
+            save_array(Path(scratch, f"{number}.values"), block.data.astype(np.float32, copy=False))
+        starts = ends_of(sum(map(np.diff, ends), np.zeros(shape[1], np.int64)))
         save_array(folder / f"{name}.starts", np.append(starts, shape[0]))
-        merge_runs(folder / f"{name}.rows", _row_type(shape[0]), starts, [(part.starts, part.rows) for part in parts])
-        merge_runs(folder / f"{name}.values", np.float32, starts, [(part.starts, part.values) for part in parts])
+        for kind, dtype in (("rows", _row_type(shape[0])), ("values", np.float32)):
+            parts = ((each, Path(scratch, f"{number}.{kind}")) for number, each in enumerate(ends))
+            _merge(folder / f"{name}.{kind}", dtype, starts, parts)
+
+
+def _merge(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: Iterable[tuple[Starts, Path]]) -> None:
+    """Concatenate the blocks' entries of each dimension; blocks come in ascending row order."""
+    merged = new_array(path.with_name(f"{path.name}.npy"), dtype, (int(starts[-1]),))
+    free = starts[:-1].copy()
+    for first, run in parts:
+        block, sizes = map_array(run), np.diff(first)
+        for column in np.flatnonzero(sizes):
+            merged[free[column] : free[column] + sizes[column]] = block[first[column] : first[column + 1]]
+        free += sizes
+    merged.flush()
 
 
 def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:

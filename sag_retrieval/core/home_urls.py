@@ -10,10 +10,9 @@ from urllib.parse import unquote, urlsplit
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SettingsError, shown
 
-SCHEMES: Final = ("s3", "gs", "az", "file", "memory")
+SCHEMES: Final = ("s3", "gs", "az", "file")
 MARK: Final = "bucket.json"
 """In a folder that mirrors a bucket: the url."""
-_WITHOUT_HOST: Final = ("file", "memory")
 
 
 def is_url(given: object) -> bool:
@@ -53,7 +52,7 @@ def checked_url(given: str) -> str:
             "and give the credentials by the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         )
     path = parts.path.strip("/")
-    if (not parts.netloc and parts.scheme not in _WITHOUT_HOST) or (not path and parts.scheme in _WITHOUT_HOST):
+    if not (path if parts.scheme == "file" else parts.netloc):
         raise SettingsError(f"home {shown(given)} names no bucket; write it like {parts.scheme}://bucket/prefix")
     if any(step in ("", ".", "..") for step in path.split("/")) and path:
         raise SettingsError(f"home {shown(given)} has an empty step, `.` or `..` in its path; write it without")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import obstore
 from obstore import exceptions
-from obstore.store import MemoryStore, from_url
+from obstore.store import from_url
 
 from sag_retrieval.core.errors import BucketError, SettingsError
 from sag_retrieval.core.settings import load_settings
@@ -26,8 +26,6 @@ _RANGES_AT_ONCE: Final = 16
 """Requests for parts of one file: each waits for the network most of the time."""
 _AT_ONCE: Final = 1_000
 """Keys of one request that deletes."""
-_IN_MEMORY: Final[dict[str, MemoryStore]] = {}
-"""Buckets of the scheme `memory`: they live as long as this process."""
 _CODE: Final = re.compile(r"<Code>(\w{1,64})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _CREDENTIALS: Final = {
@@ -54,8 +52,6 @@ class ObjectFiles:
         self._store = self._open()
 
     def _open(self) -> Any:  # noqa: ANN401  one class for each provider
-        if self._scheme == "memory":
-            return _IN_MEMORY.setdefault(self.url, MemoryStore())
         seconds = load_settings(home=Path()).bucket_seconds  # whichever SAG_HOME names
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
         client: Any = {"timeout": f"{seconds / 2:g}s", "connect_timeout": "10s"}  # time for a second try

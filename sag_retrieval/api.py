@@ -687,7 +687,6 @@ class Release:
 
     @cached_property
     def _relations(self) -> "tuple[Relation, ...]":
-        """The tables of its documents as relations."""
         from sag_retrieval.ask.relations import read_relations  # noqa: PLC0415
 
         return read_relations(self.index)

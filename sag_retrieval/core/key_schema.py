@@ -42,7 +42,6 @@ def _own_name(given: str) -> str:
 
 
 def _texts(given: object) -> object:
-    """One text per language, from one text for all or from a mapping."""
     if isinstance(given, str):
         return {_ANY: given}
     return given

@@ -12,7 +12,6 @@ from typing import TypeVar
 ItemT = TypeVar("ItemT")
 
 TITLE = "title"
-"""Key type of a document's title."""
 
 
 def make_id(kind: str, *parts: object) -> str:

@@ -13,7 +13,6 @@ from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.core.yaml_file import YamlKind, read_yaml, value_of
 
 SCHEMA_FILE: Final = "schema.yaml"
-"""Name of the file in a home."""
 _DEFAULT: Final = Path(__file__).with_name(SCHEMA_FILE)
 _NEXT: Final = "`sag schema write` writes the default to edit"
 _SCHEMA: Final = YamlKind("schema", f"a list of key types; {_NEXT}", 1_000_000, yaml.BaseLoader)

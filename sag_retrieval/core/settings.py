@@ -111,7 +111,6 @@ EMBEDDERS: Final = Registry(
     ],
     _provider,
 )
-"""Embedders by the first word of `SAG_EMBEDDING_MODEL`."""
 
 CHAT_MODELS: Final = Registry(
     "sag.chat_models",
@@ -133,7 +132,6 @@ CHAT_MODELS: Final = Registry(
     ],
     _provider,
 )
-"""Language models by the first word of `SAG_CHAT_MODEL`."""
 
 
 def checked(registry: Registry[Provider], name: str) -> str:

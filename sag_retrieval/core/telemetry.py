@@ -50,8 +50,6 @@ def count(name: str, amount: float, **labels: Value) -> None:
 
 
 class _Telemetry:
-    """The instruments of this process."""
-
     def __init__(self, tracer: Any, meter: Any) -> None:  # noqa: ANN401  an extra
         self._tracer, self._meter = tracer, meter
         self._made: dict[str, Any] = {}
@@ -102,7 +100,6 @@ def _opened() -> _Telemetry | None:
 
 
 def _exporters(kind: str) -> list[str]:
-    """The exporters of traces or metrics that the environment names."""
     if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return []
     named = os.environ.get(f"OTEL_{kind}_EXPORTER", "")
@@ -147,7 +144,6 @@ def _tracer(exporters: list[str], resource: Any) -> Any:  # noqa: ANN401
 
 
 def _meter(exporters: list[str], resource: Any) -> Any:  # noqa: ANN401
-    """A meter whose figures are sent, printed, or served to Prometheus."""
     from opentelemetry.metrics import NoOpMeter  # noqa: PLC0415
 
     if not exporters:

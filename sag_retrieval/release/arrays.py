@@ -68,7 +68,6 @@ class Arrays:
     """Shape (documents + 1,): document d has the chunks `document_chunks[d]` to `document_chunks[d + 1]`."""
     chunk_main_key: Rows
     is_main_key: npt.NDArray[np.bool_]
-    """Whether the key is the main key of a chunk."""
     key_idf: Floats32
     highest_idf: float
     key_document_count: Rows

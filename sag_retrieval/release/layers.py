@@ -249,7 +249,6 @@ def _parts(
     links: tuple[CsrLists, CsrLists, Rows],
     smoothing: Smoothing,
 ) -> GraphParts:
-    """The links of the release by its rows."""
     event_keys, chunk_keys, counts = links
     documents, chunks, events, keys = (rows[name] for name in ("documents", "chunks", "events", "keys"))
     column = partial(_column, layers)

@@ -31,7 +31,6 @@ from sag_retrieval.release.schema import SCHEMA_VERSION
 CHECKSUMS: Final = "checksums.npy"
 """File with the checksums of all small files, in the order of their names."""
 OF_LARGE: Final = "checksums/"
-"""Folder of the checksums of large files."""
 _LARGE: Final = 16
 """A file of more blocks is large: 1 MB."""
 
@@ -105,7 +104,6 @@ Verify = Literal["lazy", "full", "off"]
 _SPAN: Final = 256
 """Blocks that one thread checks at a time: 16 MB."""
 RELEASES: Final = "releases"
-"""Where the releases of a home lie, each in a folder of its id."""
 _LAYERS: Final = "layers/"
 _AT_ONCE: Final = 4
 _MANY: Final = 1 / 3

@@ -22,7 +22,6 @@ from sag_retrieval.core.types import Rows
 from sag_retrieval.release.table import no_rows
 
 PACK: Final = "packed.arrow"
-"""File that a packed layer consists of."""
 PACKED_ROWS: Final = 50_000
 """Chunks and events that a packed layer has at most: those of a larger one stay mapped, and out of memory."""
 _ALIGNED: Final = 64

@@ -230,7 +230,6 @@ def _fault_of(path: Path, wanted: str) -> str:
 
 
 def _misfits(folder: Path, manifest: Manifest) -> Iterator[FileFault]:
-    """Tables and arrays that do not fit one another or the counts of the manifest."""
     contents = Contents(folder, manifest, "off")
     try:
         rows, _, vectors = open_contents(contents, manifest)

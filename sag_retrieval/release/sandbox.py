@@ -127,7 +127,6 @@ def check_sql(sql: str, keys_of: KeyIds | None = None) -> CheckedSql:
 
 
 def _checked_text(sql: object) -> str:
-    """Check that `sql` is text of at most 4,000 characters."""
     if not isinstance(sql, str):
         raise FilterError(f"sql must be text, got {shown(sql)}")
     if len(sql) > LONGEST:
@@ -246,7 +245,6 @@ def _parse(sql: str) -> dict[str, Any]:
 
 
 def _text(statements: dict[str, Any], keys_of: KeyIds | None) -> str:
-    """A checked statement as the parser writes it, each `has_key` in terms of tables."""
     if keys_of is not None:
         _with_keys(statements, keys_of)
     with _lock:
@@ -385,7 +383,6 @@ _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "do
 
 
 def _each(sql: Restriction) -> tuple[str, ...]:
-    """The parts of a restriction."""
     return () if sql is None else sql if isinstance(sql, tuple) else (sql,)
 
 
@@ -400,7 +397,6 @@ class SandboxOptions:
     size: int = 1_000_000_000
     """Bytes that they may take."""
     schema: KeySchema = field(default_factory=default_schema)
-    """The key types of the release."""
 
 
 Gone = Callable[[], frozenset[str]]
@@ -521,7 +517,6 @@ class SqlSandbox:
             raise self._refusal(ended.kind, str(ended), what, query) from ended
 
     def _refusal(self, kind: str, text: str, what: str, query: str) -> FilterError:
-        """Why a query gave no rows, and what to do."""
         bounds = self._options
         if kind == "time":
             return FilterError(f"{what} took longer than {bounds.seconds:g} s; make it narrower")

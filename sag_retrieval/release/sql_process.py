@@ -134,8 +134,6 @@ def _end_all(idle: "list[_Process]", files: dict[str, int]) -> None:
 
 
 class _Process:
-    """One process and the tables that it has."""
-
     def __init__(self, bounds: Mapping[str, Any]) -> None:
         self._socket, theirs = socket.socketpair()
         self._has = set[str]()

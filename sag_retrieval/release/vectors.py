@@ -197,7 +197,6 @@ class PlacedRows:
         return np.where(run < 0, -1, self.runs.file[run]), at
 
     def _run_of(self, row_ids: Rows64) -> tuple[Rows64, Rows64]:
-        """The run of each row, -1 for none, and its place in it."""
         run = np.searchsorted(self.runs.first, row_ids, side="right") - 1
         behind = row_ids - self.runs.first[run]
         return np.where((run >= 0) & (behind < self.runs.count[run]), run, -1), behind
@@ -338,7 +337,6 @@ class SparseVectors(VectorSet):
     rows: Rows
     values: Floats32
     count: int
-    """Rows of the table."""
 
     @property
     def shape(self) -> tuple[int, int]:

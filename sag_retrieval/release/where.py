@@ -50,7 +50,6 @@ class _KeyName(str):
 
 
 KeyRows = Callable[[str], Rows]
-"""The rows of the keys of a name, aliases included."""
 
 
 def schema_of_release(described: Mapping[str, object]) -> KeySchema:
@@ -155,7 +154,6 @@ HOLDS_AT: Final = "holds__at"
 """The field that asks which statements hold on a day."""
 MOST_FIELDS: Final = 100
 EVERYTHING: Final = "TRUE"
-"""The condition of an empty `where`."""
 _MOST_VALUES: Final = 50_000
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _DATE = r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
@@ -171,7 +169,6 @@ def kind_of(value: WhereValue) -> ColumnKind:
 
 
 def _checked_value(name: str, value: object) -> WhereValue:
-    """The value in the form in which it is compared."""
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, str):
@@ -184,7 +181,6 @@ def _checked_value(name: str, value: object) -> WhereValue:
 
 
 def _checked_value_text(name: str, text: str) -> str:
-    """Check that a text is valid and short enough."""
     if len(text) > LONGEST:
         raise FilterError(f"filter field {name!r:.80}: {len(text)} characters, allowed are {LONGEST}")
     try:
@@ -416,7 +412,6 @@ def _is_null(field: _Field, value: object) -> tuple[str, list[WhereValue]]:
 def _carried(
     field: _Field, operator: str, sql: str, given: list[WhereValue], value: object
 ) -> tuple[str, list[WhereValue]]:
-    """The events that carry a key of the type for which the condition holds."""
     if isinstance(value, _InUnit):
         sql, given = f"({sql}) AND coalesce(k.unit, ?) = ?", [*given, value.unit, value.unit]
     carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"

@@ -97,7 +97,6 @@ _GAP: Final = 2
 _BLOCKS_AT_ONCE: Final = 512
 """Blocks fetched before they are written: 32 MB."""
 BlockRange = tuple[int, int]
-"""Blocks from the first up to, not including, the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,7 +477,6 @@ def bytes_below(folder: Path) -> int:
 
 
 def _candidates(cache: Path, used: Path | None) -> Iterator[Path]:
-    """Releases, parts of tables and vectors, those used longest ago first."""
     kinds = ("releases", "tables", "vectors", "source")
     found = [path for kind in kinds for path in cache.glob(f"*/{kind}/[!.]*") if path.is_dir() and path != used]
     yield from sorted(found, key=_last_used)

@@ -25,7 +25,6 @@ _MOST_RETRIES: Final = 6
 _RANGES_AT_ONCE: Final = 16
 """Requests for parts of one file: each waits for the network most of the time."""
 _AT_ONCE: Final = 1_000
-"""Keys of one request that deletes."""
 _CODE: Final = re.compile(r"<Code>(\w{1,64})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _CREDENTIALS: Final = {

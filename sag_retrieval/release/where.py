@@ -318,23 +318,14 @@ def _metadata_field(name: str, inner: str) -> _Field:
 def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[WhereValue]]:
     if operator == "isnull":
         return _is_null(field, value)
-    if operator in {"in", "nin"} and not isinstance(value, str):
-        return _in_list(field, operator, value)
+    if operator in _NAMED:
+        is_list = operator in {"in", "nin"} and not isinstance(value, str)
+        sql, given = _in_list(field, operator, value if is_list else [value])
+        return (sql if operator in {"eq", "in"} else f"NOT coalesce({sql}, FALSE)"), given
     checked = _checked_value(field.name, value)
-    if operator in {"eq", "in"}:
-        return _equals(field, checked)
-    if operator in {"ne", "nin"}:
-        sql, given = _equals(field, checked)
-        return f"NOT coalesce({sql}, FALSE)", given
     if operator in _ORDERS:
         return _ordered(field, operator, checked)
     return _within(field, operator, checked)
-
-
-def _equals(field: _Field, value: WhereValue) -> tuple[str, list[WhereValue]]:
-    sql, given = field.read(kind_of(value))
-    names, rows = _names([value]) if field.is_key else ([], "")
-    return f"{sql} = ?{' OR k.name = ?' if names else ''}{rows}", [*given, value, *names]
 
 
 def _names(values: Sequence[WhereValue]) -> tuple[list[WhereValue], str]:
@@ -355,8 +346,7 @@ def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Whe
         by_kind.setdefault(kind_of(checked), []).append(checked)
     parts = [_one_of(field, kind, values) for kind, values in by_kind.items()]
     sql = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
-    given = [item for _, items in parts for item in items]
-    return (sql if operator == "in" else f"NOT coalesce({sql}, FALSE)"), given
+    return sql, [item for _, items in parts for item in items]
 
 
 def _one_of(field: _Field, kind: ColumnKind, values: list[WhereValue]) -> tuple[str, list[WhereValue]]:

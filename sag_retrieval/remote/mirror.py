@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -198,6 +198,7 @@ _ATTEMPTS: Final = 4
 _UPDATES: Final = 10
 """Times that a list of files is written again because another machine wrote it meanwhile."""
 _READ: Final = 1 << 22
+Reply = TypeVar("Reply")
 Entries = Mapping[str, tuple[int, str]]
 """By path: length and hash (BLAKE2b, 16 bytes, in hex) of a file, as in the manifest of a release."""
 
@@ -208,6 +209,14 @@ class Tree:
 
     entries: Entries = field(default_factory=dict)
     tag: str | None = None
+
+
+def _with_patience(ask: Callable[[], Reply]) -> Reply:
+    """What the bucket replies, asked again where it fails."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(BucketError):
+            return ask()
+    return ask()
 
 
 class Mirror:
@@ -226,14 +235,12 @@ class Mirror:
 
     def read(self, key: str, known: str = "") -> tuple[bytes, str] | None:
         """The bytes of a small file and its tag; None if there is none; no bytes if it still has a known tag."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                found = self.files.get(key, known)
-                return None if found is None else (found.read(), found.tag)
-            except BucketError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError
+
+        def ask() -> tuple[bytes, str] | None:
+            found = self.files.get(key, known)
+            return None if found is None else (found.read(), found.tag)
+
+        return _with_patience(ask)
 
     def fetch(self, key: str, path: Path, wanted: tuple[int, str] | None = None, size: int = 16) -> None:
         """Put a file of the bucket in its place, whole and with the bytes that were written, or leave it absent.
@@ -248,13 +255,8 @@ class Mirror:
         draft = path.with_name(f".{path.name}.{uuid4().hex}")
         what = ""
         try:
-            for attempt in range(_ATTEMPTS):
-                try:
-                    what = self._download(key, draft, wanted, size)
-                except BucketError:
-                    if attempt == _ATTEMPTS - 1:
-                        raise
-                    continue
+            for _ in range(_ATTEMPTS):
+                what = _with_patience(lambda: self._download(key, draft, wanted, size))
                 if not what:
                     draft.replace(path)
                     return

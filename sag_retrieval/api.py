@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
     from sag_retrieval.search.methods.tiers.method import Conversation
-    from sag_retrieval.search.methods.tiers.options import TiersOptions
     from sag_retrieval.search.methods.tiers.result import TiersResult
     from sag_retrieval.search.revised import Seen
 

@@ -75,7 +75,7 @@ class TakenOut:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._state: tuple[int, ...] = ()
+        self._state = ""
         self._ids = frozenset[str]()
 
     def __call__(self) -> frozenset[str]:
@@ -84,10 +84,9 @@ class TakenOut:
         Raises:
             ReleaseError: If the file is wrong: what it hides is not shown meanwhile.
         """
-        state: tuple[int, ...] = ()
+        state = ""
         with suppress(OSError):
-            found = (self._home / FILE).stat()
-            state = found.st_ino, found.st_mtime_ns, found.st_size
+            state = durable.state_of((self._home / FILE).stat())
         if state != self._state:
             self._ids, self._state = frozenset(read_taken_out(self._home)), state
         return self._ids

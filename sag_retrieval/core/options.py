@@ -266,12 +266,7 @@ class Option:
 
     def row(self) -> dict[str, Any]:
         """The option as a row of a table."""
-        return {
-            "name": self.name,
-            "default": as_text(self.default),
-            "values": self.expects,
-            "meaning": self.meaning,
-        }
+        return {"name": self.name, "default": as_text(self.default), "values": self.expects, "meaning": self.meaning}
 
 
 def options_of(given: object) -> tuple[Option, ...]:

@@ -217,8 +217,7 @@ class Settings(BaseSettings):
     )
     embedding_passage_prefix: str = Field(default="auto", description="the same before each text that is found")
     aliases: str = Field(
-        default="",
-        description="file of decisions on names (`sag keys`); without one, `aliases.csv` in the home",
+        default="", description="file of decisions on names (`sag keys`); without one, `aliases.csv` in the home"
     )
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
     alert: str = Field(

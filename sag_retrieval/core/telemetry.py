@@ -155,10 +155,7 @@ def _meter(exporters: list[str], resource: Any) -> Any:  # noqa: ANN401
 
 
 def _reader(name: str) -> Any:  # noqa: ANN401
-    from opentelemetry.sdk.metrics.export import (  # noqa: PLC0415
-        ConsoleMetricExporter,
-        PeriodicExportingMetricReader,
-    )
+    from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader  # noqa: PLC0415
 
     if name == "console":
         return PeriodicExportingMetricReader(ConsoleMetricExporter(out=sys.stderr))

@@ -20,15 +20,7 @@ from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Arrays, GraphParts, graph_arrays, open_graph_arrays, places_of
 from sag_retrieval.release.key_weights import Smoothing, idf_of
-from sag_retrieval.release.mapped_arrays import (
-    CsrLists,
-    FilePlace,
-    ends_of,
-    group,
-    map_trie,
-    narrow,
-    transposed,
-)
+from sag_retrieval.release.mapped_arrays import CsrLists, FilePlace, ends_of, group, map_trie, narrow, transposed
 from sag_retrieval.release.text_index import Mentions, Postings, TermCounts, Terms, Vocabulary
 from sag_retrieval.release.topk import BinaryIndex
 from sag_retrieval.release.vectors import PlacedRows, SparseVectors, VectorSet
@@ -244,10 +236,7 @@ def _shown(lists: Sequence[CsrLists], owners: Joined, keys: Joined) -> tuple[Csr
 
 
 def _parts(
-    layers: Sequence[Layer],
-    rows: Mapping[str, Joined],
-    links: tuple[CsrLists, CsrLists, Rows],
-    smoothing: Smoothing,
+    layers: Sequence[Layer], rows: Mapping[str, Joined], links: tuple[CsrLists, CsrLists, Rows], smoothing: Smoothing
 ) -> GraphParts:
     event_keys, chunk_keys, counts = links
     documents, chunks, events, keys = (rows[name] for name in ("documents", "chunks", "events", "keys"))

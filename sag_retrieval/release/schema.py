@@ -81,10 +81,7 @@ _OURS: Final = (
             title=(_STRING, "the document's title, embedded before the content"),
             start=(_INT, "or null: first character in the document"),
             end=(_INT, "or null: after its last character"),
-            date=(
-                _STRING,
-                "or null: the earliest of its most exact date keys, else the date of its document, ISO",
-            ),
+            date=(_STRING, "or null: the earliest of its most exact date keys, else the date of its document, ISO"),
             date_source=(_STRING, "or null: `text`, or where an inherited date stands, as `said_source` tells"),
             said=(_STRING, "or null: when it was said, ISO: the date that its place in the document gives it"),
             said_source=(
@@ -118,10 +115,7 @@ _OURS: Final = (
     ),
     Table(
         "event_keys",
-        columns(
-            event_id=(_STRING, "an event"),
-            key_id=(_STRING, "a key it carries"),
-        ),
+        columns(event_id=(_STRING, "an event"), key_id=(_STRING, "a key it carries")),
         order=("event_id", "key_id"),
         refers={"event_id": "events", "key_id": "keys"},
         is_stored=False,

@@ -306,7 +306,8 @@ def _mentions_of(keys: pa.Table, links: GraphParts | Arrays) -> tuple[Rows, Rows
 
     An event's main key is that of its chunk, or its first text key where the chunk has none. Dates are left out.
     """
-    is_entity = np.asarray(keys["value_string"].is_valid()) & ~_is_attribute(keys["key_type"].to_pylist())
+    is_entity = np.asarray(keys["value_string"].is_valid())
+    is_entity = is_entity & np.array([each not in _ATTRIBUTE_TYPES for each in keys["key_type"].to_pylist()], np.bool_)
     event, place = links.event_keys.gather(np.arange(len(links.event_keys)))
     key = links.event_keys.items[place]
     kept = is_entity[key] if len(key) else np.zeros(0, np.bool_)
@@ -336,10 +337,6 @@ def _unlisted(ids: Sequence[str], names: Sequence[str]) -> Iterator[str]:
     for key, name in zip(ids, names, strict=True):
         if any(map(str.isdigit, name)) and key == make_id("k", "date", normal_name(name)):
             yield key
-
-
-def _is_attribute(types: Sequence[str]) -> Flags:
-    return np.array([each in _ATTRIBUTE_TYPES for each in types], np.bool_)
 
 
 class _Entities:

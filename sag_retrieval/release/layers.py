@@ -91,18 +91,11 @@ def _comparable(columns: Sequence[pa.ChunkedArray]) -> list[npt.NDArray[Any]]:
     whole = [column.combine_chunks() for column in columns]
     widths = {int(width) for each in whole for width in pc.unique(pc.binary_length(each)).to_pylist()}
     if len(widths) == 1 and (width := widths.pop()):
-        found = [
-            np.frombuffer(each.buffers()[2], np.uint8, width * len(each), _start(each)) for each in whole if len(each)
-        ]
-        if not any((each == 0).any() for each in found):  # NumPy takes zeros at an end for padding
-            filled = iter(found)
-            return [next(filled).view(f"S{width}") if len(each) else np.zeros(0, f"S{width}") for each in whole]
+        fixed = (each.cast(pa.binary(width)).buffers()[1] for each in whole)
+        found = [np.frombuffer(each, f"S{width}") for each in fixed]
+        if not any((each.view(np.uint8) == 0).any() for each in found):  # NumPy takes zeros at an end for padding
+            return found
     return [np.array(each.to_pylist(), object) for each in whole]  # `to_numpy` would import pandas
-
-
-def _start(ids: pa.StringArray) -> int:
-    """The byte at which the text of an array begins."""
-    return int(np.frombuffer(ids.buffers()[1], np.int32, 1, 4 * ids.offset)[0])
 
 
 def below(owners: Sequence[Rows64]) -> Joined:
@@ -219,12 +212,11 @@ def _links(layers: Sequence[Layer], rows: Mapping[str, Joined]) -> tuple[CsrList
     unused = np.bincount(chunk_keys.items, minlength=len(keys)) == 0
     left = np.cumsum(~unused) - 1
     counts = np.concatenate([counts for _, counts in chunk_lists])[places]
-    event_keys, chunk_keys = (CsrLists(each.starts, _renumbered(left, each.items)) for each in (event_keys, chunk_keys))
+    if len(left):
+        event_keys, chunk_keys = (
+            CsrLists(each.starts, left[each.items].astype(np.int32)) for each in (event_keys, chunk_keys)
+        )
     return event_keys, chunk_keys, counts, keys.without(unused)
-
-
-def _renumbered(left: Rows64, items: Rows) -> Rows:
-    return left[items].astype(np.int32) if len(left) else items
 
 
 def _shown(lists: Sequence[CsrLists], owners: Joined, keys: Joined) -> tuple[CsrLists, Rows64]:

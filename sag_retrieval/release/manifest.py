@@ -260,7 +260,9 @@ class Contents:
         """Where a file or folder lies; a packed layer is checked and read when it is first asked for."""
         layer = "/".join(below.split("/")[:2])
         name = f"{layer}/{PACK}"
-        if not below.startswith(_LAYERS) or (name not in self.files if self.files else not self._is_file(name)):
+        if not below.startswith(_LAYERS) or (
+            name not in self.files if self.files else not (self.folder / name).is_file()
+        ):
             return self.folder / below
         if name not in self._packs:
             self.check(name)
@@ -269,9 +271,6 @@ class Contents:
             except (OSError, pa.ArrowException, KeyError) as error:
                 raise self.damaged(name, str(error)) from error
         return self._packs[name] / below.removeprefix(layer)
-
-    def _is_file(self, name: str) -> bool:
-        return (self.folder / name).is_file()
 
     def check(self, *wanted: str) -> None:
         """Compare files with their checksums: files by name, all below a folder by its name with `/`, all by ""."""

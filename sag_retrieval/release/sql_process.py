@@ -249,21 +249,15 @@ def _rows_of(connection: duckdb.DuckDBPyConnection, query: str, bounds: Mapping[
     """The rows of a query; it ends as soon as they exceed the bounds."""
     found: list[pa.RecordBatch] = []
     rows = size = 0
-    with _named_ends(), interrupted_after(connection, bounds["seconds"]) as cursor:
-        reader = cursor.sql(query).to_arrow_reader(_BATCH)
-        for batch in reader:
-            rows, size = rows + batch.num_rows, size + batch.nbytes
-            if rows > bounds["rows"] or size > bounds["size"]:
-                raise QueryEnded("size")
-            found.append(batch)
-        return pa.Table.from_batches(found, schema=reader.schema)
-
-
-@contextmanager
-def _named_ends() -> Iterator[None]:
-    """Errors of DuckDB, Arrow and memory as what they mean."""
     try:
-        yield
+        with interrupted_after(connection, bounds["seconds"]) as cursor:
+            reader = cursor.sql(query).to_arrow_reader(_BATCH)
+            for batch in reader:
+                rows, size = rows + batch.num_rows, size + batch.nbytes
+                if rows > bounds["rows"] or size > bounds["size"]:
+                    raise QueryEnded("size")
+                found.append(batch)
+            return pa.Table.from_batches(found, schema=reader.schema)
     except (duckdb.Error, OSError, MemoryError) as error:  # Arrow's reader gives DuckDB's errors as an OSError
         raise QueryEnded(kind_of(error), str(error)) from error
 

@@ -391,9 +391,7 @@ class Mirror:
 _MISSING: Final = "is missing"
 
 
-@lru_cache(maxsize=64)
-def _opened(folder: Path, url: str) -> Mirror:
-    return Mirror(folder, url)
+_opened = lru_cache(maxsize=64)(Mirror)
 
 
 def mirror_of(folder: Path) -> Mirror | None:

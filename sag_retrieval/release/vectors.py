@@ -361,7 +361,7 @@ class SparseVectors(VectorSet):
         if len(rows) > _FEW_ROWS:
             columns = self.values, self.rows.astype(np.int32, copy=False), narrow(self.starts)
             return csr_array(csc_array(columns, shape=self.shape)[rows, :])
-        wanted, back = np.unique(_counted(rows, self.row_count), return_inverse=True)
+        wanted, back = np.unique(np.arange(self.row_count)[rows], return_inverse=True)
         wanted = wanted.astype(self.rows.dtype)
         found = np.zeros((len(wanted), self.dimension), np.float32)
         for column in range(self.dimension):
@@ -372,13 +372,6 @@ class SparseVectors(VectorSet):
             hit = np.flatnonzero(np.take(inside, places, mode="clip") == wanted)
             found[hit, column] = self.values[self.starts[column] + places[hit]]
         return csr_array(found[back])
-
-
-def _counted(rows: Rows, count: int) -> Rows:
-    """Row numbers from 0 on: negative ones count from the end, as in an array."""
-    if len(rows) and not -count <= int(rows.min()) <= int(rows.max()) < count:
-        raise IndexError(f"rows {rows.min()} to {rows.max()} of a table of {count}")
-    return np.where(rows < 0, rows + count, rows)
 
 
 def _row_type(count: int) -> npt.DTypeLike:

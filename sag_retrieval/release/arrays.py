@@ -360,7 +360,7 @@ def _schema(name: str) -> pa.Schema:
     return pa.schema([field.remove_metadata() for field in TABLES[name]])
 
 
-def numbered_rows(rows: Mapping[str, pa.Table], arrays: Arrays) -> LazyTables:
+def numbered_rows(rows: Mapping[str, pa.Table], arrays: Arrays) -> LazyTables[pa.Table]:
     """Tables as SQL reads them: with `row`, of events also `chunk_row`, of these and chunks `document_row`."""
 
     def numbered(name: str) -> pa.Table:

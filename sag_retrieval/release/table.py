@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,13 +29,16 @@ class Table:
     """Whether its values differ from run to run; it is then left out of the content hash."""
 
 
-class LazyTables(Mapping[str, pa.Table]):
+Made = TypeVar("Made")
+
+
+class LazyTables(Mapping[str, Made]):
     """Tables by name, each made whenever it is asked for."""
 
-    def __init__(self, names: Collection[str], made: Callable[[str], pa.Table]) -> None:
+    def __init__(self, names: Collection[str], made: Callable[[str], Made]) -> None:
         self._names, self._made = names, made
 
-    def __getitem__(self, name: str) -> pa.Table:
+    def __getitem__(self, name: str) -> Made:
         if name not in self._names:
             raise KeyError(name)
         return self._made(name)

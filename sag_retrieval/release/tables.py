@@ -18,6 +18,7 @@ from sag_retrieval.release.layers import Joined, JoinedVectors, join_signs, join
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import CsrLists, PackedPath, Starts, map_array, map_rows, take_rows
 from sag_retrieval.release.schema import LANCE, TABLES
+from sag_retrieval.release.table import LazyTables
 from sag_retrieval.release.topk import BinaryIndex, read_binary_index
 from sag_retrieval.release.vectors import (
     DENSE,
@@ -137,13 +138,13 @@ def _outside(name: str, rows: Rows, least: int, count: int) -> Iterator[str]:
         yield f"{name} names the rows {rows.min()} to {rows.max()}, not {least} to {count - 1}"
 
 
-class OpenedTables(Mapping[str, Opened]):
+class OpenedTables(LazyTables[Opened]):
     """Tables by name, each opened once."""
 
     def __init__(self, manifest: Manifest, names: Iterable[str]) -> None:
-        self._manifest = manifest
-        self._names = sorted(names)
         self._opened: dict[str, Opened] = {}
+        super().__init__(sorted(names), self._opened.__getitem__)
+        self._manifest = manifest
         self._lock = Lock()
 
     @abstractmethod
@@ -151,22 +152,11 @@ class OpenedTables(Mapping[str, Opened]):
         """Check and open one table."""
 
     def __getitem__(self, name: str) -> Opened:
-        if name not in self._opened:
-            if name not in self._names:
-                raise KeyError(name)
+        if name in self and name not in self._opened:
             with self._lock:
                 if name not in self._opened:
                     self._opened[name] = self._open(name)
-        return self._opened[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+        return super().__getitem__(name)
 
 
 class RowFiles:

@@ -77,19 +77,15 @@ class SqlProcesses:
         if _resource is None:
             return self._run_here(query, named)
         with self._places:
-            process = self._taken()
+            process, is_sound = self._taken(), False
             try:
                 rows = process.ask(query, {name: self._file(name) for name in named}, self._bounds["seconds"] + _GRACE)
+                is_sound = True
             except QueryEnded as ended:
-                if ended.kind in {"time", "memory"}:
-                    process.end()  # its memory is not given back otherwise
-                else:
-                    self._give_back(process)
+                is_sound = ended.kind not in {"time", "memory"}  # else its memory is not given back
                 raise
-            except BaseException:
-                process.end()
-                raise
-            self._give_back(process)
+            finally:
+                self._give_back(process) if is_sound else process.end()
             return rows
 
     def _run_here(self, query: str, named: list[str]) -> pa.Table:

@@ -160,11 +160,6 @@ class Words(Protocol):
     """The numbers of distinct words, from 0 on: what readers use of a `marisa_trie.Trie`, and what joined layers have.
 
     Names are also looked up by what they start with.
-
-    Examples:
-        >>> words: Words = marisa_trie.Trie(["buoy"])
-        >>> len(words), "buoy" in words, words["buoy"], words.get("pier")
-        (1, True, 0, None)
     """
 
     def get(self, word: str, /) -> int | None:

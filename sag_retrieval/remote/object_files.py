@@ -18,7 +18,6 @@ from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.files import Blob, Listed
 
 _Done = TypeVar("_Done")
-_CHUNK: Final = 1 << 22
 WHOLE = 1 << 25
 """Bytes. A larger file is read by ranges of this length: one request has a bounded time."""
 _MOST_RETRIES: Final = 6
@@ -75,15 +74,8 @@ class ObjectFiles:
             return None
 
         tag, size = str(found.meta["e_tag"]), int(found.meta["size"])
-        if size > WHOLE:
-            return Blob(tag, found.meta["last_modified"], self._ranges(key, tag, size))
-
-        def chunks() -> Iterator[bytes]:
-            stream = iter(found.stream(min_chunk_size=_CHUNK))
-            while (chunk := self._try("read", key, lambda: next(stream, None))) is not None:
-                yield bytes(chunk)
-
-        return Blob(tag, found.meta["last_modified"], chunks())
+        whole = (bytes(self._try("read", key, found.bytes) or b"") for _ in range(1))
+        return Blob(tag, found.meta["last_modified"], self._ranges(key, tag, size) if size > WHOLE else whole)
 
     def _ranges(self, key: str, tag: str, size: int) -> Iterator[bytes]:
         """The bytes of a large file, each range by a request of its own, whose time is bounded."""

@@ -29,23 +29,15 @@ _UNIT_WORD: Final = re.compile(r"[a-z]{4,}")
 _PLURALS: Final = {"person": "people", "foot": "feet", "inch": "inches", "day": "days", "year old": "years old"}
 
 
-class Keyed(Protocol):
-    """A key as hits and chunks hold it."""
+class _Keyed(Protocol):
+    @property
+    def type(self) -> str: ...
 
     @property
-    def type(self) -> str:
-        """Its type, such as `date`."""
-
-    @property
-    def value(self) -> object:
-        """Text, number or flag."""
-
-    @property
-    def unit(self) -> str | None:
-        """Unit of a number."""
+    def value(self) -> object: ...
 
 
-AnyKey = TypeVar("AnyKey", bound=Keyed)
+AnyKey = TypeVar("AnyKey", bound=_Keyed)
 
 
 def render_html(template: str, **values: Any) -> str:  # noqa: ANN401  whatever the template shows

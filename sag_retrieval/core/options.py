@@ -264,10 +264,6 @@ class Option:
         """What a value must be, such as `a whole number, 1 to 4`."""
         return expected(self.hint)
 
-    def row(self) -> dict[str, Any]:
-        """The option as a row of a table."""
-        return {"name": self.name, "default": as_text(self.default), "values": self.expects, "meaning": self.meaning}
-
 
 def options_of(given: object) -> tuple[Option, ...]:
     """Every option of an options class, or of an instance; the values of an instance are the defaults."""
@@ -276,7 +272,10 @@ def options_of(given: object) -> tuple[Option, ...]:
 
 def describe_options(given: object) -> list[dict[str, Any]]:
     """One row per option: name, default, accepted values and meaning."""
-    return [option.row() for option in options_of(given)]
+    return [
+        {"name": each.name, "default": as_text(each.default), "values": each.expects, "meaning": each.meaning}
+        for each in options_of(given)
+    ]
 
 
 def build_options(

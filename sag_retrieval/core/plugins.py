@@ -12,16 +12,12 @@ from sag_retrieval.core.errors import PluginError, SettingsError, nearest, shown
 _log = logging.getLogger(__name__)
 
 
-class Named(Protocol):
-    """An entry of a registry."""
-
+class _Named(Protocol):
     @property
-    def name(self) -> str:
-        """Its name for users."""
-        ...
+    def name(self) -> str: ...
 
 
-EntryT = TypeVar("EntryT", bound=Named)
+EntryT = TypeVar("EntryT", bound=_Named)
 
 
 @cache

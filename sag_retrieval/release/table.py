@@ -29,16 +29,16 @@ class Table:
     """Whether its values differ from run to run; it is then left out of the content hash."""
 
 
-Made = TypeVar("Made")
+LazyT = TypeVar("LazyT")
 
 
-class LazyTables(Mapping[str, Made]):
+class LazyTables(Mapping[str, LazyT]):
     """Tables by name, each made whenever it is asked for."""
 
-    def __init__(self, names: Collection[str], made: Callable[[str], Made]) -> None:
+    def __init__(self, names: Collection[str], made: Callable[[str], LazyT]) -> None:
         self._names, self._made = names, made
 
-    def __getitem__(self, name: str) -> Made:
+    def __getitem__(self, name: str) -> LazyT:
         if name not in self._names:
             raise KeyError(name)
         return self._made(name)

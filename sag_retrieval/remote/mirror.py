@@ -198,7 +198,7 @@ _ATTEMPTS: Final = 4
 _UPDATES: Final = 10
 """Times that a list of files is written again because another machine wrote it meanwhile."""
 _READ: Final = 1 << 22
-Reply = TypeVar("Reply")
+RepliedT = TypeVar("RepliedT")
 Entries = Mapping[str, tuple[int, str]]
 """By path: length and hash (BLAKE2b, 16 bytes, in hex) of a file, as in the manifest of a release."""
 
@@ -211,7 +211,7 @@ class Tree:
     tag: str | None = None
 
 
-def _with_patience(ask: Callable[[], Reply]) -> Reply:
+def _with_patience(ask: Callable[[], RepliedT]) -> RepliedT:
     """What the bucket replies, asked again where it fails."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(BucketError):

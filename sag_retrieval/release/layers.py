@@ -424,20 +424,14 @@ class JoinedVectors(VectorSet):
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows."""
-        numbers = self.joined.source[rows]
-        layer = np.searchsorted(self.joined.firsts, numbers, side="right") - 1
-        order, taken = [np.zeros(0, np.int64)], list[Vectors]()
-        for place in np.unique(layer).tolist():
-            chosen = np.flatnonzero(layer == place)
-            order.append(chosen)
-            taken.append(self.layers[place].take((numbers[chosen] - self.joined.firsts[place]).astype(np.int32)))
-        back = np.argsort(np.concatenate(order), kind="stable")
-        if not taken:
-            return self.layers[0].take(np.zeros(0, np.int32))
-        sparse = [each for each in taken if isinstance(each, csr_array)]
-        if sparse:
-            return csr_array(csr_array(vstack(sparse, format="csr"))[back])
-        return np.concatenate([np.asarray(each) for each in taken])[back]
+        numbers, firsts = self.joined.source[rows], self.joined.firsts
+        layer = np.searchsorted(firsts, numbers, side="right") - 1
+        places = np.unique(layer).tolist() or [0]
+        taken = [self.layers[n].take((numbers[layer == n] - firsts[n]).astype(np.int32)) for n in places]
+        back = np.argsort(np.argsort(layer, kind="stable"))
+        if isinstance(taken[0], csr_array):
+            return csr_array(csr_array(vstack(taken, format="csr"))[back])
+        return np.concatenate(taken)[back]
 
 
 def join_signs(layers: Sequence[BinaryIndex], joined: Joined) -> BinaryIndex:

@@ -126,11 +126,7 @@ def _show_record(console: Terminal, record: Mapping[str, Any]) -> None:
 
 
 def _pipeline(path: str) -> "PipelineFile":
-    """The pipeline of a file, read before a release is opened.
-
-    Raises:
-        WrongCall: If the file is no pipeline, or an option is given whose place the file takes.
-    """
+    """The pipeline of a file, read before a release is opened."""
     from sag_retrieval.pipelines import load_pipeline  # noqa: PLC0415
 
     besides = _given_besides(_WITH_PIPELINE)
@@ -218,11 +214,7 @@ def search(  # noqa: PLR0913  one argument per option
 
 
 def _check_conversation(method: str) -> None:
-    """Refuse what a conversation cannot be searched with.
-
-    Raises:
-        WrongCall: If the method is not `tiers`, or an option is given that it does not have.
-    """
+    """Refuse what a conversation cannot be searched with."""
     if method != "tiers":
         raise WrongCall(f"--messages is for --method tiers, not for {method}; add --method tiers")
     besides = _given_besides(_WITH_MESSAGES)
@@ -416,11 +408,7 @@ _TIERS = {"category": "Categories", "item": "Events", "resource": "Documents"}
 def _search_tiers(
     query: str | None, messages: IO[str] | None, given: AskedQuery, *, explain: bool, is_json: bool
 ) -> None:
-    """Print the categories, events and documents found for the end of a conversation, whose next question is `query`.
-
-    Raises:
-        UsageError: If there is neither.
-    """
+    """Print the categories, events and documents found for a conversation whose next question is `query`."""
     from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
 
@@ -466,12 +454,7 @@ def retrieve(  # noqa: PLR0913  one argument per option
 
 
 def _turns(messages: IO[str]) -> list[Any]:
-    """The conversation of a file: a list of messages, or an object that has it as `messages`.
-
-    Raises:
-        QueryError: If the file is not text or not JSON.
-        RecordError: If it holds something else.
-    """
+    """The conversation of a file: a list of messages, or an object that has it as `messages`."""
     try:
         read = json.load(messages)
     except (ValueError, RecursionError) as error:

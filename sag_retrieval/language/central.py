@@ -46,9 +46,6 @@ def by_importance(texts: Sequence[str], method: CentralMethod) -> list[int]:
     Examples:
         >>> by_importance(["The tide turns the mill.", "Cats sleep.", "The mill stands in the tide."], "luhn")
         [0, 2, 1]
-
-    Raises:
-        ImportError: If sumy is not installed.
     """
     if not texts:
         return []

@@ -69,11 +69,7 @@ def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:
 
 
 def _answers(found: dict[int, Reply[AnswerT] | ModelError] | ModelError) -> dict[int, Reply[AnswerT] | ModelError]:
-    """The answers to a group.
-
-    Raises:
-        ModelError: What ended the work on the group.
-    """
+    """The answers to a group."""
     if isinstance(found, ModelError):
         raise found
     return found
@@ -137,9 +133,7 @@ def batch_parts(
     """Group the requests of one kind and source within the limits; cached ones and those without a part stay alone.
 
     Yields groups of requests, each request with its position. A request joins the first open group that it fits in, so
-    that a long one does not end a group which shorter ones can still fill.
-
-    Source: docs/algorithm.md §extraction.25.
+    that a long one does not end a group which shorter ones can still fill. Source: docs/algorithm.md §extraction.25.
     """
     held: dict[tuple[str, str], list[_OpenGroup]] = {}
     for place, request in enumerate(requests):
@@ -181,7 +175,6 @@ class CachedChat:
 
     Equal requests that are running at the same time are asked once. Each call runs in its own thread, so that an answer
     is on disk as soon as it arrives, even while earlier answers are still pending.
-
     Source: docs/algorithm.md §extraction.25.
     """
 
@@ -396,13 +389,7 @@ class CachedChat:
 def open_cached_chat(
     settings: Settings, options: ChatOptions | None = None, limits: BatchLimits | None = None
 ) -> Iterator[CachedChat | None]:
-    """The language model that the settings name, with the cache of the home; None for `offline`.
-
-    Raises:
-        SettingsError: If the name is unknown.
-        PluginError: If the package that adds it cannot be used.
-        CacheError: If the file of answers cannot be used.
-    """
+    """The language model that the settings name, with the cache of the home; None for `offline`."""
     chat = open_chat(settings, options)
     if chat is None:
         yield None

@@ -91,10 +91,6 @@ def in_order(
     """Results in the order of the requests, with at most `window` started and not yet yielded.
 
     A failed request yields its error in place of a result.
-
-    Raises:
-        ModelUnavailable: If the server cannot be reached.
-        BudgetExceeded: If the budget is used up.
     """
     waiting: deque[Future[ResultT]] = deque()
     try:
@@ -206,11 +202,7 @@ class Silence:
 
     @asynccontextmanager
     async def bounded(self) -> AsyncIterator[Heard]:
-        """Bound the silence of the call within; gives what it calls when something came.
-
-        Raises:
-            TimeoutError: If nothing was heard for too long.
-        """
+        """Bound the silence of the call within; gives what it calls when something came."""
         clock = asyncio.get_running_loop().time
         sent = clock()
 
@@ -246,12 +238,6 @@ class Caller:
 
         `send` calls what it is given whenever something came of its answer. A server that is silent for too long is
         asked once more; then the answer is given up, and not the server.
-
-        Raises:
-            UnusableAnswer: If the server was silent for too long twice.
-            Refused: If the server refuses the request itself.
-            ModelUnavailable: If the server cannot be reached, or accepts no request.
-            ModelError: If every attempt failed while the server was up.
         """
         fault = CallFault(FaultKind.BROKEN, "not tried")
         for attempt in range(1, self._options.tries + 1):

@@ -59,9 +59,6 @@ def split_name(name: str) -> tuple[str, Adjustments]:
         >>> model, adjusted = split_name("openai:nomic-embed-text?query_prefix=search_query:%20&dimension=256")
         >>> model, adjusted.query_prefix, adjusted.dimension
         ('openai:nomic-embed-text', 'search_query: ', 256)
-
-    Raises:
-        SettingsError: If an adjustment is unknown, or a number is none.
     """
     model, _, rest = name.partition("?")
     known = [field.name for field in fields(Adjustments)]
@@ -111,9 +108,6 @@ def embedder_name(settings: Settings) -> str:
         'openai:multilingual-e5-small?query_prefix=query%3A%20&passage_prefix=passage%3A%20'
         >>> embedder_name(load_settings(embedding_model="openai:text-embedding-3-small"))
         'openai:text-embedding-3-small'
-
-    Raises:
-        SettingsError: If an adjustment in the name is wrong.
     """
     name = settings.embedding_model
     if name == HASHING:
@@ -162,11 +156,7 @@ class AdjustedEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """Columns of a vector.
-
-        Raises:
-            SettingsError: If the model has fewer than were asked for.
-        """
+        """Columns of a vector."""
         wanted, found = self.adjusted.dimension, self.embedder.dimension
         if wanted is not None and wanted > found:
             raise SettingsError(f"dimension={wanted} is more than the {found} of {self.embedder.fingerprint}")

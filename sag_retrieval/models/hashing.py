@@ -52,11 +52,7 @@ class HashingFit:
 
     @classmethod
     def load(cls, folder: Path) -> "HashingFit":
-        """Memory-map a saved fit.
-
-        Raises:
-            ModelError: If there is none, or its size is wrong.
-        """
+        """Memory-map a saved fit."""
         path = folder / _FILE
         if not path.is_file():
             raise ModelError(f"no hashing fit at {path}; rebuild the release with `sag ingest`")
@@ -120,7 +116,6 @@ class HashingEmbedder:
 
     A row is `l2(Σ_f (1 + ln tf) · idf · weight · sign · e_column)` over the features f of the text: stems and
     Chinese characters weigh 1, character 3- to 5-grams of stems and pairs of Chinese characters .35.
-
     Source: docs/algorithm.md §search.1.
     """
 

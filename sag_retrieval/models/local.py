@@ -31,11 +31,7 @@ class LocalEmbedder:
     in_workers: ClassVar[InWorkers] = "loaded"
 
     def __init__(self, model: str, *, batch: int = BATCH, tokens: int | None = None) -> None:
-        """Load the model; `tokens`: a text is cut there, instead of at the model's own limit.
-
-        Raises:
-            SettingsError: If the package is not installed or the model cannot be loaded.
-        """
+        """Load the model; `tokens`: a text is cut there, instead of at the model's own limit."""
         self._name, self._batch = model, batch
         with _loading("sentence-transformers", "local", model):
             self._model = import_module("sentence_transformers").SentenceTransformer(model)
@@ -68,11 +64,7 @@ class StaticEmbedder:
     in_workers: ClassVar[InWorkers] = "loaded"
 
     def __init__(self, model: str, *, batch: int = STATIC_BATCH, tokens: int | None = None) -> None:
-        """Load the model; `tokens`: a text is cut there; all of it counts otherwise.
-
-        Raises:
-            SettingsError: If the package is not installed or the model cannot be loaded.
-        """
+        """Load the model; `tokens`: a text is cut there; all of it counts otherwise."""
         self._name, self._batch, self._tokens = model, batch, tokens
         with _loading("model2vec", "model2vec", model):
             self._model = import_module("model2vec").StaticModel.from_pretrained(model)
@@ -109,11 +101,7 @@ class OnnxEmbedder:
     in_workers: ClassVar[InWorkers] = "loaded"
 
     def __init__(self, model: str, *, batch: int = BATCH, tokens: int | None = None) -> None:
-        """Load the model; `tokens`: a text is cut there, instead of at the model's own limit.
-
-        Raises:
-            SettingsError: If the package is not installed or the model cannot be loaded.
-        """
+        """Load the model; `tokens`: a text is cut there, instead of at the model's own limit."""
         self._name, self._batch = model, batch
         with _loading("fastembed", "fastembed", model):
             text_embedding = import_module("fastembed").TextEmbedding
@@ -155,9 +143,6 @@ def open_cross_encoder(name: str) -> Relevance:
     """A cross-encoder, which reads question and text together: `fastembed:<name or folder>` or another name.
 
     Without the first word the name or folder is of sentence-transformers.
-
-    Raises:
-        SettingsError: If the package is not installed or the model cannot be loaded.
     """
     way, _, model = name.partition(":")
     if way != "fastembed":

@@ -74,9 +74,6 @@ async def receive(opened: Any, heard: Callable[[], None]) -> Received:  # noqa: 
     Args:
         opened: The response, its status seen.
         heard: Called whenever something came.
-
-    Raises:
-        BrokenOff: If the connection breaks, or the answer ends before the server says that it is whole.
     """
     found, rest, unchecked, is_whole = Received(), list[bytes](), 0, False
     try:
@@ -189,7 +186,6 @@ class OpenAIChat:
     as a strict JSON schema, else as JSON mode, else in the prompt; a form that the server refused is not tried again.
     After an answer of the wrong shape the model is asked once more, with the error named. Answers are received while
     they are written, so that a slow one is not taken for a lost one, and one that repeats itself is stopped.
-
     Source: docs/algorithm.md §extraction.21 to §extraction.23.
     """
 
@@ -356,10 +352,6 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
         base_url: The address; if neither it nor a key is given, those of the settings are used.
         api_key: The key for it: a given address is never combined with the key of the settings.
         options: Options of the calls.
-
-    Raises:
-        ModelError: If no key is set; local servers accept any.
-        SettingsError: If address and key of the settings do not belong together.
     """
     import openai  # noqa: PLC0415  slow to load, and only needed by those who call
 

@@ -201,9 +201,6 @@ class Prices:
     def parse(cls, text: str) -> Self:
         """Prices written as `input/output`.
 
-        Raises:
-            SettingsError: If it is not two numbers of at least 0.
-
         Examples:
             >>> Prices.parse("0.25/2")
             Prices(input=0.25, output=2.0)
@@ -244,11 +241,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def unit_rows(rows: Floats32) -> Floats32:
-    """Rows of length 1; a row of zeros stays.
-
-    Raises:
-        AnswerError: If a number is not finite.
-    """
+    """Rows of length 1; a row of zeros stays."""
     if not np.isfinite(rows).all():
         raise AnswerError("a vector holds a number that is not finite; embed the texts again or change the model")
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -23,10 +23,7 @@ ReasoningEffort = Literal["default", "none", "minimal", "low", "medium", "high"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions(CheckedOptions):
-    """Options of model calls. None: no limit.
-
-    Source: docs/algorithm.md §extraction.23.
-    """
+    """Options of model calls. None: no limit. Source: docs/algorithm.md §extraction.23."""
 
     concurrency: Annotated[int, Bounds(1)] = 16
     """Concurrent calls, at most: fewer while the server lets requests wait."""
@@ -104,11 +101,7 @@ class CircuitBreaker:
     _fault: str = ""
 
     def check(self) -> None:
-        """Raise if the server is down.
-
-        Raises:
-            ModelUnavailable: If the server is down and it is too early to try it again.
-        """
+        """Raise if the server is down."""
         now = self.clock()
         if self._failures < self.options.failures_until_down:
             return
@@ -235,11 +228,7 @@ class Budget:
     _is_spent: bool = False
 
     def book(self, expected: Usage) -> None:
-        """Reserve an expected cost.
-
-        Raises:
-            BudgetExceeded: If a limit would be exceeded.
-        """
+        """Reserve an expected cost."""
         after = self.spent + self._booked + expected
         options = self.options
         bounds = (

@@ -96,11 +96,7 @@ class ReplayChat:
     """
 
     def __init__(self, name: str) -> None:
-        """Read a recording.
-
-        Raises:
-            SourceError: If the file is not a recording.
-        """
+        """Read a recording."""
         path = Path(name)
         try:
             data = path.read_bytes()
@@ -124,11 +120,7 @@ class ReplayChat:
         return tuple(self._answers.values())
 
     def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
-        """The recorded answer.
-
-        Raises:
-            AnswerError: If it was not recorded.
-        """
+        """The recorded answer."""
         key = call_id(self.fingerprint, request)
         if found := self._answers.get(key):
             usage = Usage(1, 0, found.input_tokens, found.output_tokens)

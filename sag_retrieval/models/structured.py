@@ -32,10 +32,6 @@ def repair_json(text: str) -> RepairedJson:
     """The JSON object or list in a text; the longest if there are several.
 
     A missing end is closed after the last complete item and reported. Strings are not changed.
-
-    Raises:
-        ValueError: If the text holds no object and no list.
-
     Source: docs/algorithm.md §extraction.22.
 
     Examples:
@@ -160,9 +156,7 @@ class WrongShape(ValueError):  # noqa: N818  always caught
 def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
     """The JSON schema of an answer for strict mode: every field required, no other allowed.
 
-    None if the answer has a free mapping, which strict mode cannot express.
-
-    Source: docs/algorithm.md §extraction.21.
+    None if the answer has a free mapping, which strict mode cannot express. Source: docs/algorithm.md §extraction.21.
     """
     schema = _inlined(answer.model_json_schema())
     if not _is_closed(schema):
@@ -184,9 +178,6 @@ def read_answer(text: str, answer: type[AnswerT]) -> tuple[AnswerT, bool]:
 
     Fences, prose, thoughts, stray commas and Chinese punctuation are skipped; unknown fields are dropped;
     a bare list is read as the only list of the answer. Of a truncated text the complete items are kept.
-
-    Raises:
-        WrongShape: If no answer can be parsed.
     """
     text = json_without_controls(_without_thoughts(text))
     try:

@@ -97,11 +97,7 @@ class DocumentResult(Convertible):
 
 
 def chunk_by_id(index: Index, chunk_id: str, allowed: Allowed | None = None) -> ChunkResult:
-    """The chunk with this id.
-
-    Raises:
-        QueryError: If the release has none, or a restriction leaves none.
-    """
+    """The chunk with this id."""
     row = _row(index, "chunks", "chunk_id", chunk_id)
     if allowed is not None and not allowed.chunks[row]:
         raise _absent("chunks", "chunk_id", chunk_id)
@@ -110,11 +106,7 @@ def chunk_by_id(index: Index, chunk_id: str, allowed: Allowed | None = None) -> 
 
 
 def document_by_id(index: Index, document_id: str, allowed: Allowed | None = None) -> DocumentResult:
-    """The document with this id; spaces stand for text that a restriction withholds.
-
-    Raises:
-        QueryError: If the release has none, or a restriction leaves nothing of it.
-    """
+    """The document with this id; spaces stand for text that a restriction withholds."""
     row = _row(index, "documents", "document_id", document_id)
     first, last = index.arrays.document_chunks[row : row + 2].tolist()
     shows = np.ones(last - first, np.bool_) if allowed is None else allowed.chunks[first:last]
@@ -144,12 +136,7 @@ def _part(whole: DocumentResult, chosen: Sequence[int]) -> DocumentResult:
 
 
 def find_keys(index: Index, sandbox: SqlSandbox, text: str, key_type: str | None, most: int) -> SqlResult:
-    """Named keys, those of exactly this name or alias first, then by how many events have them.
-
-    Raises:
-        FilterError: If no key has the type.
-        QueryError: If the text is too long.
-    """
+    """Named keys, those of exactly this name or alias first, then by how many events have them."""
     check_text("name", text, _LONGEST_NAME)
     ids = index.rows["keys"]["key_id"].take(arrow_numbers(index.arrays.mentions.exact(text))).to_pylist()
     exact = f"k.key_id IN ({', '.join(map(_quoted, ids or ['']))})"
@@ -204,11 +191,7 @@ SegmentSpec = SegmentOptions | Mapping[str, object] | SegmentPreset
 
 
 def join_segments(index: Index, ranking: Ranking, options: SegmentSpec) -> tuple[ResultSegment, ...]:
-    """The segments of a ranking, best first; empty without hits.
-
-    Raises:
-        SettingsError: If a preset or option is unknown or out of bounds.
-    """
+    """The segments of a ranking, best first; empty without hits."""
     documents = index.rows["documents"]["document_id"]
     first = index.arrays.document_chunks
     places = [(int(index.arrays.chunk_document[row]), int(row)) for row in ranking.chunks]

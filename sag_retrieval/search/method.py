@@ -111,11 +111,7 @@ class Query:
 
 
 def check_text(what: str, text: object, longest: int) -> None:
-    """Refuse values that are not text, have lone surrogates, or exceed `longest` characters.
-
-    Raises:
-        QueryError: With the value and the bound.
-    """
+    """Refuse values that are not text, have lone surrogates, or exceed `longest` characters."""
     if not isinstance(text, str):
         raise QueryError(f"a {what} must be text, got {shown(text)}")
     if len(text) > longest:
@@ -220,11 +216,7 @@ class ParsedQuery:
 
 
 def parse_query(index: Index, query: Query) -> ParsedQuery:
-    """Embed a query and look up its terms and keys.
-
-    Raises:
-        QueryError: If it has no word and no key is given.
-    """
+    """Embed a query and look up its terms and keys."""
     given = [key for key in query.keys if key.strip()]
     if not query.text.strip() and not given:
         raise QueryError("the query is empty; ask with at least one word, as in `sag search 'who …'`")

@@ -302,9 +302,7 @@ def add_bridges(
     answers alone keeps its place. Inside a document it rises as high as its start, and less in short ones, where the
     text route tells as much. Chunks of long documents complete one another where the query names what they are about,
     so there the limit grows with length. Where it names none, bridges count as far as the best chunk lacks words of the
-    query: one that holds them all needs no other.
-
-    Source: docs/algorithm.md §search.13.
+    query: one that holds them all needs no other. Source: docs/algorithm.md §search.13.
     """
     added = np.zeros(len(scores))
     if options.formula.bridge_strength <= 0:

@@ -116,7 +116,6 @@ def asks_past(question: str) -> bool:
     Examples:
         >>> asks_past("What was the price originally?"), asks_past("原定哪天发布？"), asks_past("What is the price?")
         (True, True, False)
-
     """
     return bool(revising("asks_past").search(question)) and not revising("asks_present").search(question)
 
@@ -127,7 +126,6 @@ def asked_day(question: str) -> str:
     Examples:
         >>> asked_day("Who was the manager in March 2019?")
         '2019-03-31'
-
     """
     found = next((str(each.value) for each in dates(question) if each.key_type == DATE), "")
     return last_day(found) if found else ""
@@ -145,10 +143,7 @@ def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
     """A ranking in which what holds stands before what it revised; for a question about the past the other way round.
 
     Only statements that hold half the words of the question move. A release without revisions changes nothing.
-
-    Source:
-        docs/algorithm.md §search.20
-
+    Source: docs/algorithm.md §search.20.
     """
     if not has_revisions(index) or not len(ranking.chunks):
         return ranking
@@ -268,13 +263,9 @@ def _event(index: Index, chunk: int, event_id: str) -> dict[str, Any] | None:
 def said_by(where: Mapping[str, Any] | None, as_of: object) -> Mapping[str, Any] | None:
     """A `where` that also asks for what had been said by the end of a day, month or year; None: nothing more.
 
-    Raises:
-        QueryError: If it is no ISO date.
-
     Examples:
         >>> said_by({"language": "en"}, "2025-06")
         {'language': 'en', 'said__lte': '2025-06-30'}
-
     """
     if as_of is None:
         return where
@@ -295,7 +286,6 @@ def is_day(since: str) -> bool:
     Examples:
         >>> is_day("2025-06"), is_day("r0123456789ab")
         (True, False)
-
     """
     return _DAY.fullmatch(since) is not None
 
@@ -314,7 +304,6 @@ def changes_since(now: Seen, day: str = "", before: Seen | None = None) -> dict[
 
     Returns:
         `revised`: rows of the table `revisions`; `new` and `withdrawn`: events with their document and `said`.
-
     """
     events = _events(*now)
     known = _events(*before) if before else {}

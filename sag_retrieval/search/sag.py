@@ -40,9 +40,6 @@ def reranked(method: Method, model: str) -> Method:
 
     Scores stay the method's own, in descending order: those of a cross-encoder have no scale that models share. Ties
     keep the method's order.
-
-    Raises:
-        SettingsError: When it ranks, if the model cannot be loaded.
     """
 
     def both(index: Index, query: Query) -> Ranking:
@@ -226,13 +223,7 @@ def search_method(options: SearchOptions) -> Method:
 
 
 def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
-    """The chunks that answer a query: query → (key ↔ event) → chunk.
-
-    Raises:
-        QueryError: If the query is empty.
-
-    Source: docs/algorithm.md §search.
-    """
+    """The chunks that answer a query: query → (key ↔ event) → chunk. Source: docs/algorithm.md §search."""
     stopwatch = Stopwatch()
     with stopwatch("read"):
         reading = weigh_names(index, parse_query(index, query), options.formula.named_weight)

@@ -61,11 +61,7 @@ class AccessKeys:
     """The keys of a file, and what each has left of its rate; safe to share between threads."""
 
     def __init__(self, keys: list[AccessKey]) -> None:
-        """Hold the keys.
-
-        Raises:
-            SettingsError: If a name or a hash stands twice.
-        """
+        """Hold the keys."""
         self._by_hash = {key.hash: key for key in keys}
         if len({key.name for key in keys}) < len(keys) or len(self._by_hash) < len(keys):
             raise SettingsError("the file of keys has a name or a hash twice; give each key its own")
@@ -91,11 +87,7 @@ class AccessKeys:
 
 
 def read_keys(path: Path) -> AccessKeys:
-    """The keys of a YAML file: `keys:`, a list of name, hash, and if wanted where, sql and rate.
-
-    Raises:
-        SettingsError: If it cannot be read or has another form.
-    """
+    """The keys of a YAML file: `keys:`, a list of name, hash, and if wanted where, sql and rate."""
     try:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
         given = read["keys"] if isinstance(read, Mapping) else read
@@ -133,11 +125,7 @@ class CurrentRelease:
 
     @contextmanager
     def open(self, key: AccessKey | None = None) -> Iterator[Release]:
-        """The release as a key sees it, kept open for as long as it is used.
-
-        Raises:
-            ReleaseError: If there is none, or the restriction of the key does not fit it.
-        """
+        """The release as a key sees it, kept open for as long as it is used."""
         held = self._take()
         try:
             yield self._as_seen(held, key)
@@ -277,12 +265,7 @@ class Service:
     def use(
         self, key: AccessKey | None = None, *, is_heavy: bool = False, is_search: bool = False
     ) -> Iterator[Release]:
-        """The release as a key sees it, for one request; a search waits for its turn.
-
-        Raises:
-            Busy: If it is a long question, and there are as many as may be.
-            ReleaseError: If there is no release.
-        """
+        """The release as a key sees it, for one request; a search waits for its turn."""
         if is_heavy and not self._heavy.acquire(blocking=False):
             raise Busy(f"{self._most_heavy} long questions are being answered; ask again in a while, or in mode fast")
         try:

@@ -62,9 +62,6 @@ async def answered(service: Service, key: AccessKey | None, asked: doors.AskRequ
     """The steps of a question as they happen, and the answer last.
 
     Closing the iterator, as the server does when its client has gone, ends the work at its next step.
-
-    Raises:
-        SagError: As `doors.ask`; before anything else if the request is wrong.
     """
     heard = _Listener(asyncio.get_running_loop())
 

@@ -20,12 +20,7 @@ class Search:
     as_of: str | None = None
 
     def find(self, release: Release, query: str, k: int, keys: Sequence[str] = ()) -> SearchResult:
-        """The best `k` passages.
-
-        Raises:
-            QueryError: If the query is empty or the method unknown.
-            FilterError: If the restriction was refused.
-        """
+        """The best `k` passages."""
         return release.search(
             query,
             list(keys),

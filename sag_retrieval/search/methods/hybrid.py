@@ -104,9 +104,7 @@ class HybridScores:
 def boosts(scores: Mapping[Any, float], kg_boost: float) -> dict[Any, float]:
     """The boost for chunks of each document: `0.02 + score^1.8 · (most − 0.02)`.
 
-    most is `min(0.25, 0.15 + 0.07 · kg_boost)`. Empty for `kg_boost` 0.
-
-    Source: docs/algorithm.md §hybrid.3.
+    most is `min(0.25, 0.15 + 0.07 · kg_boost)`. Empty for `kg_boost` 0. Source: docs/algorithm.md §hybrid.3.
     """
     if kg_boost <= 0:
         return {}
@@ -124,10 +122,7 @@ def keywords(query: str, shortest: int = 3, stop_words: AbstractSet[str] = STOP_
 
 
 def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
-    """How many of the keywords each text contains, also inside words.
-
-    Source: docs/algorithm.md §hybrid.2.
-    """
+    """How many of the keywords each text contains, also inside words. Source: docs/algorithm.md §hybrid.2."""
     lowered = [text.lower() for text in texts]
     return np.array([sum(word in text for word in found) for text in lowered], np.float64)
 
@@ -137,7 +132,6 @@ def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) ->
 
     m scales scores to [0, 1] by minimum and maximum, or to 0 if all are equal; w is `share`. With a
     `candidate_multiplier` only the chunks with the best sum without keywords are kept.
-
     Source: docs/algorithm.md §hybrid.4.
     """
     lexical, likeness = min_max(raw.bm25, raw.allowed), min_max(raw.dense, raw.allowed)

@@ -46,10 +46,6 @@ def scale_by_length(
 
     `floor`: `value · max(length, reference) / reference`, so short chunks keep their value.
     `linear`: `value · length / reference`, so an empty chunk is worth 0 and costs 0.
-
-    Raises:
-        SettingsError: If `how` is neither.
-
     Source: docs/algorithm.md §segments.2.
     """
     value = np.asarray(values, dtype=np.float64)
@@ -190,9 +186,6 @@ def best_segments(
     Returns:
         Runs in the order they were chosen.
 
-    Raises:
-        QueryError: If a value is not finite or the arrays do not end with the last document.
-
     Source: docs/algorithm.md §segments.4.
     """
     rows = [_Row(_checked(row, document_ends)) for row in values]
@@ -271,9 +264,7 @@ def complete_sections(
     """Extend each segment to the whole section if it contains at least half of the section's chunks.
 
     Both ends are extended independently, best segments first, never into another segment, beyond `max_length`,
-    or beyond what `overall_max_length` leaves. Scores do not change.
-
-    Source: docs/algorithm.md §segments.6.
+    or beyond what `overall_max_length` leaves. Scores do not change. Source: docs/algorithm.md §segments.6.
     """
     taken = {(s.document_id, chunk) for s in segments for chunk in range(s.chunk_start, s.chunk_end)}
     grown: list[Segment] = []
@@ -330,10 +321,6 @@ def extract_segments(
     Returns:
         Segments that never overlap or cross documents. If none reaches the minimum value, the best
         `fallback_top_k` hits, one chunk each; without hits, none.
-
-    Raises:
-        QueryError: If a preset or option is unknown or out of bounds, a document's chunks are not given, or a
-            hit names a chunk that its document does not have.
 
     Source: docs/algorithm.md §segments.5.
     """

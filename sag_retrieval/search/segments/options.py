@@ -78,12 +78,7 @@ PRESETS: dict[str, SegmentOptions] = {
 
 
 def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanced") -> SegmentOptions:
-    """The options of a preset, or those of `balanced` with some values replaced.
-
-    Raises:
-        SettingsError: If the preset or a name is unknown (the message lists the known ones), or a value is out
-            of bounds.
-    """
+    """The options of a preset, or those of `balanced` with some values replaced."""
     if isinstance(given, str):
         if given not in PRESETS:
             raise SettingsError(f"unknown preset of segments {shown(given)}; {_PRESETS_ARE}{nearest(given, PRESETS)}")

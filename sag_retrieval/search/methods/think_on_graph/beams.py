@@ -25,9 +25,7 @@ def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) 
 
     A named entity scores `min(1, 0.35 + 0.02 · length of its name)`. If fewer than `count` are named, the
     `count` entities that share most words with the question are added with `0.8 · Jaccard`; the higher score
-    counts.
-
-    Source: docs/algorithm.md §think-on-graph.3.
+    counts. Source: docs/algorithm.md §think-on-graph.3.
     """
     named = graph.mentioned(query)[:count]
     seeds = {int(row): name_score(graph, row) for row in named}
@@ -115,7 +113,6 @@ def expand(
     """Every beam, extended by each relevant edge to an entity not yet on it.
 
     A grown beam scores `score + 0.75^(hop − 1) · relevance`. `allowed` has one flag per triple.
-
     Source: docs/algorithm.md §think-on-graph.5.
     """
     parts: list[tuple[Rows, Rows64, Floats, Floats]] = []

@@ -132,9 +132,7 @@ def linked_seeds(
     """Entities that the question names, also by alias, and the main entities of its best passages.
 
     A named one scores as in docs/algorithm.md §think-on-graph.3, times its rarity; that of a passage 0.8 · the
-    passage's score.
-
-    Source: docs/algorithm.md §think-on-graph.12.
+    passage's score. Source: docs/algorithm.md §think-on-graph.12.
     """
     graph, allowed = known.graph, reading.query.allowed
     asked = " ".join([reading.query.text, *reading.query.keys])
@@ -163,9 +161,7 @@ class Novelty:
     """`(max(words, similarity of the event) + 3 · news) · rarity of the entity it leaves`.
 
     News is the share, by idf, of the question's words found in the edge's chunk and in no chunk of the path; 0 for
-    the first edge.
-
-    Source: docs/algorithm.md §think-on-graph.13.
+    the first edge. Source: docs/algorithm.md §think-on-graph.13.
     """
 
     index: Index
@@ -239,7 +235,6 @@ def think_on_graph_method(
     `score(chunk) = share · g · (1 if it contains a triple of the evidence, else t/2) + (1 − 0.9 · share) · t`, where g
     is 0.01 + 0.99 · the graph score of its document, 0 if no path reaches it, t the mean of its scaled BM25 and
     cosine, and the share 1 if a model judged the paths, else less the longer documents are.
-
     Source: docs/algorithm.md §think-on-graph.10.
     """
 

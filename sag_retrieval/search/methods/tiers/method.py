@@ -54,9 +54,7 @@ def tiers_method(
     `score(chunk) = i + d/2 + c + t/2`: i is the score of its best event among the hits, d that of its document, t its
     scaled BM25 and cosine; c is 0.3 of the best hit event that shares a category with one of its events, or, if events
     were not searched, a tenth of the best such category's score. Without a model i, d and c count less the longer
-    documents are. The ranking is empty if no retrieval is needed.
-
-    Source: docs/algorithm.md §tiers.3.
+    documents are. The ranking is empty if no retrieval is needed. Source: docs/algorithm.md §tiers.3.
     """
 
     def rank(index: Index, query: Query) -> Ranking:
@@ -183,11 +181,6 @@ def retrieve_tiers(
         options: Options, or names and values.
         method: Replaces that of the options.
         chat: Judges and rewrites; without one, rules and vectors do.
-
-    Raises:
-        QueryError: If there is no question, it is too long, or the last turn is not of the user.
-        RecordError: If a message has an unknown form.
-        SettingsError: If an option is unknown or out of bounds.
     """
     chosen = build_options(TiersOptions, options, what="tiers")
     if method is not None:
@@ -208,12 +201,7 @@ def retrieve_tiers(
 
 
 def turns_of(messages: Conversation, *, is_asked: bool = True) -> list[Turn]:
-    """The turns of user and assistant; `is_asked`: the last one is the question.
-
-    Raises:
-        QueryError: If there is none, one is empty, or the last is not of the user.
-        RecordError: If a message has an unknown form.
-    """
+    """The turns of user and assistant; `is_asked`: the last one is the question."""
     listed = [messages] if isinstance(messages, str | Mapping) else messages
     if not isinstance(listed, Sequence):
         raise QueryError(f"messages must be a question or a list of messages, got {shown(messages)}")

@@ -62,11 +62,6 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
         home: Folder with `communities.parquet` and `community_events.parquet`, or with a folder
             `communities` that has them.
         source: `communities`, or `key:<type>` for one category per text key of that type with at least two events.
-
-    Raises:
-        SettingsError: If the source has another form.
-        QueryError: If the release has no key of the type.
-        ReleaseError: If the files of the communities were changed.
     """
     if source.startswith("key:") and source != "key:":
         return _key_groups(index, source.removeprefix("key:"))
@@ -133,10 +128,7 @@ def _key_groups(index: Index, key_type: str) -> Categories:
 
 
 def cosines(query: Vectors, vectors: Vectors) -> Floats:
-    """`a·b / (|a|·|b| + 1e-9)` of one vector with every row.
-
-    Source: docs/algorithm.md §tiers.2.
-    """
+    """`a·b / (|a|·|b| + 1e-9)` of one vector with every row. Source: docs/algorithm.md §tiers.2."""
     query = query if isinstance(query, csr_array) else np.asarray(query, np.float32).reshape(1, -1)
     product = vectors @ query.T
     dense = product.toarray() if isinstance(product, csr_array) else np.asarray(product)

@@ -39,9 +39,7 @@ def stand_alone(index: Index, question: str, earlier: Sequence[Turn], allowed: A
 
     It refers to something if it has a word that does so, goes on with `and` or 呢, or names nothing of the release. The
     names are those of the release's keys in the latest turns, back to one of the user; without any, the latest turn
-    of the user is put before the question.
-
-    Source: docs/algorithm.md §tiers.4.
+    of the user is put before the question. Source: docs/algorithm.md §tiers.4.
     """
     own = names_in(index, question, allowed)
     refers = _REFERS_ZH if is_cjk(question) else _REFERS_EN
@@ -171,12 +169,7 @@ class TierJudge:
 
 
 def question_text(query: object) -> str:
-    """The text of `"…"`, `{"content": "…"}` or `{"content": {"text": "…"}}`.
-
-    Raises:
-        RecordError: If it has another form.
-        QueryError: If the text is empty.
-    """
+    """The text of `"…"`, `{"content": "…"}` or `{"content": {"text": "…"}}`."""
     content = query.get("content") if isinstance(query, Mapping) else query
     text = content.get("text") if isinstance(content, Mapping) and isinstance(query, Mapping) else content
     if not isinstance(text, str):
@@ -187,12 +180,7 @@ def question_text(query: object) -> str:
 
 
 def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...]]:
-    """The last query, which is the question, and the texts before it.
-
-    Raises:
-        RecordError: If a query has an unknown form.
-        QueryError: If there is none, or one is empty.
-    """
+    """The last query, which is the question, and the texts before it."""
     if isinstance(queries, str | Mapping):
         queries = [queries]
     if not queries:
@@ -271,13 +259,7 @@ def retrieve(
 
     Without a language model all enabled tiers are searched by vectors. If the model fails at a step, the search
     continues with the query unchanged, or vectors choose the rows; the trace records it. `rewrite` puts a question with
-    earlier turns so that it can be searched alone, where no model does.
-
-    Raises:
-        RecordError: If a query has an unknown form.
-        QueryError: If there is no query, or an empty one.
-
-    Source: docs/algorithm.md §tiers.1.
+    earlier turns so that it can be searched alone, where no model does. Source: docs/algorithm.md §tiers.1.
     """
     found = search_tiers(queries, source, options or TiersOptions(), chat, rewrite)
     rows = {tier: _rows(source, tier, found.hits[tier]) for tier in TIERS}

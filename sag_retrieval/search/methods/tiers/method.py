@@ -26,7 +26,6 @@ from sag_retrieval.search.methods.tiers.workflow import (
     Turn,
     question_text,
     retrieve,
-    search_tiers,
     stand_alone,
 )
 from sag_retrieval.search.rank import mean_score, structure_share
@@ -65,7 +64,7 @@ def tiers_method(
         source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
         with stopwatch("tiers"):
-            response = search_tiers([asked], source, options, chat)
+            response = retrieve([asked], source, options, chat=chat)
         with stopwatch("rank"):
             parts = _parts(source, reading, response)
             parts = _shared_out(index, parts, is_judged=any(step.calls and not step.note for step in response.trace))

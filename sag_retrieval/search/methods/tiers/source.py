@@ -1,9 +1,9 @@
-"""The rows that tiered retrieval searches: the interface of a source, and a release as one."""
+"""The rows of a release that tiered retrieval searches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -158,37 +158,13 @@ RowHit = tuple[str, float | None]
 """Row id and score; None if a language model chose it."""
 
 
-class TierSource(Protocol):
-    """Rows of three tiers, only those that the caller's restriction allows."""
-
-    def embed(self, text: str) -> Any:  # noqa: ANN401  an argument of `nearest`
-        """The vector of a query."""
-        ...
-
-    def nearest(self, tier: Tier, vector: Any, k: int) -> list[tuple[str, float]]:  # noqa: ANN401  of `embed`
-        """The k rows most similar to a vector with their cosines, best first, ties by row."""
-        ...
-
-    def members(self, tier: Tier, parents: Sequence[str] | None) -> list[str]:
-        """Rows below some rows of the tier above, each once; None: all rows."""
-        ...
-
-    def texts(self, tier: Tier, ids: Sequence[str]) -> list[str]:
-        """The text of each row for a language model."""
-        ...
-
-    def rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """Whole rows without vectors."""
-        ...
-
-
 _TABLES: Final = {"item": ("events", "event_id"), "resource": ("documents", "document_id")}
 _CAPTION: Final = ("document_id", "title", "summary", "source", "language", "metadata", "char_count")
 
 
 @dataclass(slots=True, eq=False)
 class ReleaseTiers:
-    """A release as a `TierSource`.
+    """Rows of three tiers, only those that the caller's restriction allows.
 
     The similarity of a document is that of its best chunk; chunk headers contain the document's caption.
     """
@@ -200,14 +176,11 @@ class ReleaseTiers:
     likeness: dict[int, QuerySimilarity] = field(default_factory=dict)
     row_of: dict[str, int] = field(default_factory=dict)
 
-    def embed(self, text: str) -> Vectors:
-        """The vector of a query."""
+    def nearest(self, tier: Tier, text: str, k: int) -> list[tuple[str, float]]:
+        """The k rows most similar to a query, embedded once, with their cosines, best first, ties by row."""
         if text not in self.vectors:
             self.vectors[text] = embed_queries(self.index.embedder, [text])
-        return self.vectors[text]
-
-    def nearest(self, tier: Tier, vector: Vectors, k: int) -> list[tuple[str, float]]:
-        """The k rows most similar to a vector."""
+        vector = self.vectors[text]
         if tier == "category":
             return self._nearest_categories(vector, k)
         if tier == "item":
@@ -240,7 +213,7 @@ class ReleaseTiers:
         return kept.all()
 
     def members(self, tier: Tier, parents: Sequence[str] | None) -> list[str]:
-        """Rows below some rows of the tier above; None: all rows."""
+        """Rows below some rows of the tier above, each once; None: all rows."""
         if tier == "category":
             passing = np.flatnonzero(self._passing())
             return [self.categories.ids[number] for number in passing]
@@ -260,7 +233,7 @@ class ReleaseTiers:
         return arrays.chunk_document[arrays.event_chunk[self.rows_of("item", parents)]]
 
     def texts(self, tier: Tier, ids: Sequence[str]) -> list[str]:
-        """Title and summary of categories and documents; title and content of events."""
+        """Each row for a language model: its title, and its summary or the content of an event."""
         second = "content" if tier == "item" else "summary"
         return [f"{row['title']}: {row[second]}" for row in self._plain_rows(tier, ids)]
 

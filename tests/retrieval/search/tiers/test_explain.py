@@ -6,8 +6,8 @@ import pytest
 
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.methods.tiers import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.method import tiers_method
+from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.workflow import Chosen
 from tests.support.small_release import build_index
 

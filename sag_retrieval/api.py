@@ -31,7 +31,6 @@ from sag_retrieval.release.vectors import projected
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
-    CANDIDATES,
     ChunkResult,
     DocumentResult,
     SegmentSpec,
@@ -44,7 +43,7 @@ from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
 from sag_retrieval.search.revised import changes_since, is_day, said_by, with_revisions
-from sag_retrieval.search.segments import segment_options
+from sag_retrieval.search.segments.options import CANDIDATES, segment_options
 
 if TYPE_CHECKING:
     from datetime import date

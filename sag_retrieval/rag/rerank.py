@@ -18,16 +18,14 @@ from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, metadata_of, query_of, titles_of
 from sag_retrieval.release.mapped_arrays import CsrLists, group
-from sag_retrieval.search.segments import (
-    PRESETS,
+from sag_retrieval.search.segments.extract import (
     RankedChunk,
     Segment,
-    SegmentOptions,
     extract_segments,
     segment_documents,
-    segment_options,
     segment_text,
 )
+from sag_retrieval.search.segments.options import PRESETS, SegmentOptions, segment_options
 from sag_retrieval.search.weights import power
 
 DAMPING = 0.5

@@ -20,8 +20,8 @@ from sag_retrieval.release.sandbox import SqlResult, SqlSandbox
 from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment
-from sag_retrieval.search.segments import SegmentOptions, extract_segments, segment_documents
-from sag_retrieval.search.segments.options import SegmentPreset
+from sag_retrieval.search.segments.extract import extract_segments, segment_documents
+from sag_retrieval.search.segments.options import SegmentOptions, SegmentPreset
 
 
 @public
@@ -183,9 +183,6 @@ _DOCUMENT = pa.schema(
     + [("sections", pa.list_(pa.string()))]
 )
 
-
-CANDIDATES = 200
-"""Hits that are searched for segments, independent of the number returned."""
 
 SegmentSpec = SegmentOptions | Mapping[str, object] | SegmentPreset
 

@@ -193,11 +193,6 @@ def evidence(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 10) -> di
     return found
 
 
-def paths_to(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dict[int, list[str]]:
-    """For each document the paths that end with one of its edges, each once, in the order of the beams."""
-    return _grouped(((int(graph.document[b.edges[-1] >> 1]), b) for b in beams if b.edges), graph, most)
-
-
 def paths_through(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dict[int, list[str]]:
     """For each document the paths that have one of its edges, each once, in the order of the beams."""
     pairs = ((int(graph.document[edge >> 1]), beam) for beam in beams for edge in beam.edges)

@@ -69,10 +69,6 @@ def dates(text: str, language: str = "en") -> Iterator[Mention]:
     `5/3/2019` is read with the day first, or the month, as other dates of the text show; where none does, by the
     language, and in English as its year alone. Months of other languages have the names that the Unicode locale data
     gives them.
-
-    Args:
-        text: A text; numbers without a year depend on what stands before them.
-        language: ISO 639-1 code of its language.
     """
     last_year, last_end = 0, -_NEAR
     for found in _in_order(text, language):

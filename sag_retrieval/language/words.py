@@ -224,10 +224,7 @@ def tokens(text: str, latin: str = ENGLISH) -> list[str]:
 
     Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §text.1). Korean
     words give their pairs, so that particles do not hide them; runs of Thai and its like give three letters at a time.
-
-    Args:
-        text: A document or a query.
-        latin: The Snowball stemmer of its Latin words, of `LATIN_STEMMERS`.
+    `latin` is the Snowball stemmer of Latin words, of `LATIN_STEMMERS`.
 
     Examples:
         >>> tokens("The Companies’ 苹果公司")

@@ -114,12 +114,7 @@ NumberedT = TypeVar("NumberedT", bound=Numbered)
 
 
 def answers_of_parts(sizes: Iterable[int], answers: Sequence[NumberedT]) -> Iterator[list[NumberedT]]:
-    """The answers about each part of a question that numbered the events of all its parts, numbered from 1 again.
-
-    Args:
-        sizes: Count of events of each part.
-        answers: What was answered about all of them.
-    """
+    """The answers about each part, of `sizes` events, of a question that numbered all events; numbered from 1 again."""
     first = 1
     for size in sizes:
         own = [one for one in answers if first <= one.event < first + size]

@@ -71,9 +71,8 @@ class Received:
 async def receive(opened: Any, heard: Callable[[], None]) -> Received:  # noqa: ANN401  a response of the client's own library
     """The answer in an opened response, which is closed afterwards: that also stops a server which still writes.
 
-    Args:
-        opened: The response, its status seen.
-        heard: Called whenever something came.
+    `heard` is called whenever something came. Raises `BrokenOff` where the answer ends before the server says that it
+    is whole.
     """
     found, rest, unchecked, is_whole = Received(), list[bytes](), 0, False
     try:
@@ -348,10 +347,8 @@ def _without_admin_key(client: type) -> dict[str, Any]:
 def make_client(base_url: str | None, api_key: str | None, options: ChatOptions) -> "AsyncOpenAI":
     """A client with explicit credentials and without retries: `Caller` retries, since it sees all calls.
 
-    Args:
-        base_url: The address; if neither it nor a key is given, those of the settings are used.
-        api_key: The key for it: a given address is never combined with the key of the settings.
-        options: Options of the calls.
+    Without address and key those of the settings are used; a given address is never combined with the key of the
+    settings.
     """
     import openai  # noqa: PLC0415  slow to load, and only needed by those who call
 

@@ -18,20 +18,11 @@ from sag_retrieval.search.options import SearchOptions
 def boost_mentioned_titles(
     arrays: Arrays, reading: ParsedQuery, scores: Floats, length: float, options: SearchOptions
 ) -> Floats:
-    """Raise the best chunk about each subject that the query names to at least a floor.
+    """Raise the best chunk about each subject that the query names to at least a floor, the others in proportion.
 
-    The other chunks about the subject rise in the same proportion. Otherwise, in a question about two subjects, the
-    better known one takes the first places. The floor is `1 − (1 − named floor) / n`, since in long documents every
-    chunk of a named document contains the name.
-
-    Args:
-        arrays: The graph.
-        reading: The parsed query.
-        scores: Shape (chunks,), in [0, 1].
-        length: n, the typical number of chunks of a document, at least 1.
-        options: The floor, and how many documents may be about the subject.
-
-    Source: docs/algorithm.md §search.13.
+    Otherwise, in a question about two subjects, the better known one takes the first places. The floor is
+    `1 − (1 − named floor) / n`, n the typical number of chunks of a document: in long documents every chunk of a named
+    document contains the name. Source: docs/algorithm.md §search.13.
     """
     if options.formula.named_floor <= 0:
         return scores
@@ -72,21 +63,9 @@ def cover(
 ) -> Floats:
     """`score / max + weight · idf share of the query terms that a chunk is the first to contain`, greedily.
 
-    If several passages answer a question, its words are spread over them: a second passage with the same words is
-    worth less than a first one with the others. Scores descend in the order of choice.
-
-    Args:
-        scores: Shape (chunks,), not negative.
-        text: Postings of the chunks.
-        terms: Terms of the query.
-        weight: 0 keeps the order.
-        pool: How many of the best chunks are reordered.
-        allowed: Chunks that may be found.
-
-    Returns:
-        Shape (chunks,).
-
-    Source: docs/algorithm.md §search.14.
+    If several passages answer a question, its words are spread over them: a second passage with the same words is worth
+    less than a first one with the others. Scores of the `pool` best chunks descend in the order of choice; weight 0
+    keeps the order. Source: docs/algorithm.md §search.14.
     """
     scaled = scores / (scores.max(initial=0) or 1)
     share = term_shares(text, terms)
@@ -134,18 +113,8 @@ def build_bridges(
 ) -> Bridges:
     """`S(start) · link · (floor + (1 − floor) · residual)`, the best per reached chunk, without the factor strength.
 
-    In long documents a name in passing leads anywhere, and a chunk without a new query term answers nothing: both
-    count less there.
-
-    Args:
-        index: The graph and the full text.
-        scores: Shape (chunks,), in [0, 1].
-        terms: Terms of the query and their weights.
-        length: n, the typical number of chunks of a document, at least 1.
-        options: Limits and floor.
-        allowed: Chunks that may be found.
-
-    Source: docs/algorithm.md §search.13.
+    In long documents, of `length` chunks, a name in passing leads anywhere, and a chunk without a new query term
+    answers nothing: both count less there. Source: docs/algorithm.md §search.13.
     """
     arrays = index.arrays
     starts = choose_starts(scores, arrays.chunk_document, options)

@@ -67,11 +67,11 @@ _CHINESE: Final = _Wording(
 
 
 def explain_hit(way: Mapping[str, Any], question: str, title: str, words: Sequence[str]) -> str:
-    """The sentence for the way to a hit.
+    """The sentence for the way to a hit, in the language of the question.
 
     Args:
         way: Its keys `seed_key`, `key` and `bridge`, where there are any.
-        question: Its language is the sentence's.
+        question: What was asked.
         title: Title of the document where the bridge starts.
         words: Words of the question that the hit holds.
 

@@ -21,15 +21,7 @@ _VALUES = ("value_string", "value_number", "value_bool")
 
 
 def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, method: str) -> SearchResult:
-    """A ranking with its texts, events and keys, read from memory maps without a database.
-
-    Args:
-        index: The index it was made from.
-        query: What was asked.
-        ranking: Rows and raw scores.
-        release: Id of the release.
-        method: Name of the method.
-    """
+    """A ranking with its texts, events and keys, read from memory maps without a database."""
     named = keys_of(index, np.array([key.row for key in ranking.keys], np.int32))
     keys = tuple(
         ResultKey(**name, weight=key.weight, hop=key.hop, reason=key.reason)

@@ -295,15 +295,12 @@ Seen = tuple[Index, Allowed | None]
 
 
 def changes_since(now: Seen, day: str = "", before: Seen | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Statements that were revised, are new, and were withdrawn; sorted by when they were said.
+    """Statements that were `revised`, are `new`, and were `withdrawn`; sorted by when they were said.
 
     Args:
         now: The release.
         day: Only what was said on this day, in this month or year, or later; empty: whenever.
         before: Another release: only what that one has not, and what only that one has.
-
-    Returns:
-        `revised`: rows of the table `revisions`; `new` and `withdrawn`: events with their document and `said`.
     """
     events = _events(*now)
     known = _events(*before) if before else {}

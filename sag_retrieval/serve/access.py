@@ -240,13 +240,9 @@ class Service:
         heavy: int = 4,
         decider: NameDecider | None = None,
     ) -> None:
-        """Hold the home's release and the keys; without keys everyone who reaches the server sees everything.
+        """Without keys everyone who reaches the server sees everything; without a decider nobody decides on names.
 
-        Args:
-            current: The release.
-            keys: Who may ask.
-            heavy: Questions that may ask a model, and reports, that are under way at the same time.
-            decider: Who writes decisions on names down; None: nobody decides here.
+        `heavy` questions that may ask a model, and reports, are under way at the same time.
         """
         self.current, self.keys = current, keys
         self._decider = decider
@@ -288,14 +284,10 @@ class Guard:
     def __init__(
         self, app: ASGIApp, *, keys: AccessKeys | None, hosts: Collection[str], open_paths: Collection[str] = ()
     ) -> None:
-        """Hold the application behind it.
+        """Hold the application, who may ask (None: everyone), and what needs no key besides the paths of health.
 
-        Args:
-            app: What answers a request that passes.
-            keys: Who may ask; None: everyone.
-            hosts: Names in `Host` and `Origin`, so that no page of another site talks to it through a name that it
-                points here (DNS rebinding); empty: any, as keys decide.
-            open_paths: Paths without a key, besides those of health.
+        `hosts` are names in `Host` and `Origin`, so that no page of another site talks to it through a name that it
+        points here (DNS rebinding); empty: any, as keys decide.
         """
         self._app, self._keys, self._hosts = app, keys, frozenset(hosts)
         self._open = _OPEN | frozenset(open_paths)

@@ -25,13 +25,9 @@ _BACKGROUND_RANK = 100
 
 
 def chunk_values(ranks: npt.ArrayLike, relevance: npt.ArrayLike, options: SegmentOptions) -> Floats:
-    """Value every chunk for one query: `exp(-rank / decay_rate) · relevance - penalty`.
+    """Value of every chunk for one query: `exp(-rank / decay_rate) · relevance - penalty`.
 
-    Args:
-        ranks: Shape (chunks,), from 0; `NOT_RETRIEVED` for a chunk that is no hit.
-        relevance: Shape (chunks,); 0 for a chunk that is no hit, which then costs the whole penalty.
-        options: For the decay rate and the penalty.
-
+    A chunk that is no hit has the rank `NOT_RETRIEVED` and relevance 0, and costs the whole penalty.
     Source: docs/algorithm.md §segments.1.
     """
     rank = np.asarray(ranks, dtype=np.float64)
@@ -75,15 +71,10 @@ def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
 
 
 def calibrated_relevance(scores: Floats) -> Floats:
-    """Scores of any scale as relevance: 1 for the best, 0 for the background, in proportion between.
+    """At least one score of any scale as relevance: 1 for the best, 0 for the background, in proportion between.
 
     The background is the 100th best score: at that rank a hit is no better than chance. Fewer hits estimate it less
-    well, so a positive last score is scaled by their number.
-
-    Args:
-        scores: Shape (hits,), at least one.
-
-    Source: docs/algorithm.md §segments.3.
+    well, so a positive last score is scaled by their number. Source: docs/algorithm.md §segments.3.
     """
     seen = min(_BACKGROUND_RANK, len(scores))
     background = float(np.sort(scores)[-seen])
@@ -175,6 +166,7 @@ def best_segments(
     A run lies inside one document, has at most `max_length` chunks, overlaps no chosen run, keeps the total
     within `overall_max_length`, and neither begins nor ends with a negative value. Of equal sums the smallest
     start wins, then the smallest end. A query is finished if its best run has less than `minimum_value`.
+    Source: docs/algorithm.md §segments.4.
 
     Args:
         values: One array per query, shape (chunks,), with the chunks of all documents in sequence.
@@ -182,11 +174,6 @@ def best_segments(
         max_length: Longest run, in chunks.
         overall_max_length: All runs together, in chunks.
         minimum_value: Lowest value of a run.
-
-    Returns:
-        Runs in the order they were chosen.
-
-    Source: docs/algorithm.md §segments.4.
     """
     rows = [_Row(_checked(row, document_ends)) for row in values]
     gaps = list(zip([0, *document_ends[:-1]], document_ends, strict=True)) if document_ends else []
@@ -309,7 +296,10 @@ def extract_segments(
     options: SegmentOptions | Mapping[str, object] | str = "balanced",
     sections: Mapping[str, SectionNumbers] | None = None,
 ) -> list[Segment]:
-    """Join neighbouring hits into segments, best first for each query in turn.
+    """Join neighbouring hits into segments, best first for each query in turn; none overlap or cross documents.
+
+    If none reaches the minimum value, the best `fallback_top_k` hits, one chunk each. Source: docs/algorithm.md
+    §segments.5.
 
     Args:
         results: For each query its hits, best first; of a repeated chunk the first counts.
@@ -317,12 +307,6 @@ def extract_segments(
         options: Options, a preset (`balanced`, `precision`, `find_all`), or a mapping of some options.
         sections: For each document the section of every chunk, such as its id; if given, a segment that has
             half of a section is extended to all of it.
-
-    Returns:
-        Segments that never overlap or cross documents. If none reaches the minimum value, the best
-        `fallback_top_k` hits, one chunk each; without hits, none.
-
-    Source: docs/algorithm.md §segments.5.
     """
     chosen = segment_options(options)
     documents = segment_documents(results, chosen)

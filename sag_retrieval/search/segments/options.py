@@ -49,12 +49,7 @@ class SegmentOptions(CheckedOptions):
     """Best hits to return as segments if no segment reaches the minimum value; 0: none."""
 
     def within(self, characters: int, chunk_length: float) -> "SegmentOptions":
-        """These options for a budget of characters, a third of it for one segment.
-
-        Args:
-            characters: Characters that may be returned.
-            chunk_length: Mean characters of a chunk.
-        """
+        """These options for a budget of characters, a third of it for one segment; chunks have a mean length."""
         count = max(1, round(characters / max(chunk_length, 1.0)))
         return replace(
             self,

@@ -121,17 +121,8 @@ def walk(
 ) -> Walk:
     """Documents for a question, best first, ties in the order reached; none if no path is found.
 
-    If the judge gives no usable scores, the whole walk is repeated with the heuristic.
-
-    Args:
-        graph: The triples.
-        query: The question.
-        options: Options of the walk.
-        chat: Judge of paths and documents; None: the heuristic decides.
-        hints: Additional information for the walk.
-        allowed: Shape (triples,): which triples may be used; None: all.
-
-    Source: docs/algorithm.md §think-on-graph.3 to 9.
+    Without a usable score of the judge (`chat`) the whole walk is repeated with the heuristic. `allowed` has one flag
+    per triple. Source: docs/algorithm.md §think-on-graph.3 to 9.
     """
     asked = frozenset(words(query))
     overlap = graph.entities.jaccard(asked)
@@ -140,7 +131,8 @@ def walk(
     seeds = hints.seeds or tuple(find_seeds(graph, query, overlap, options.max_seeds))
     goes_on = asks_many_hops(query) if options.use_multi_hop is None else options.use_multi_hop
     hops = options.max_hops if goes_on else min(1, options.max_hops)
-    refine, relevance = hints.refine, by_words
+    refine = hints.refine
+    relevance: EdgeRelevance = by_words
     if refine is not None:
         relevance = lambda path, edges: refine(path, edges, by_words(path, edges))  # noqa: E731  as short as it gets
     search = _Search(graph, options, relevance, judge, allowed, hints.title)

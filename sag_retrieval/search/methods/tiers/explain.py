@@ -35,14 +35,7 @@ _CHINESE: Final = {
 
 
 def explain(source: ReleaseTiers, query: Query, response: TiersFound, chunks: Rows) -> dict[str, Any]:
-    """The part of a trace that `explain` adds: titles of found rows, chunks by tier, and the way to each hit.
-
-    Args:
-        source: The rows that were searched.
-        query: What was asked.
-        response: What each tier found.
-        chunks: The chunks that are returned.
-    """
+    """The part of a trace that `explain` adds: titles of found rows, chunks by tier, and the way to each hit."""
     ways = _Ways(source, query, response)
     found = {tier: [row for row, _ in response.hits[tier]] for tier in TIERS}
     return {

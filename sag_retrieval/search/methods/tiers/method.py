@@ -173,13 +173,7 @@ def retrieve_tiers(
 ) -> TiersResult:
     """Categories, events and documents of a release for the last turn of a conversation.
 
-    Args:
-        reader: The release.
-        messages: See `Conversation`.
-        allowed: What a restriction leaves.
-        options: Options, or names and values.
-        method: Replaces that of the options.
-        chat: Judges and rewrites; without one, rules and vectors do.
+    `method` replaces that of the options; without a language model, rules and vectors judge and rewrite.
     """
     chosen = build_options(TiersOptions, options, what="tiers")
     if method is not None:

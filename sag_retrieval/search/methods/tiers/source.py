@@ -59,8 +59,7 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
 
     Args:
         index: The release's rows and vectors.
-        home: Folder with `communities.parquet` and `community_events.parquet`, or with a folder
-            `communities` that has them.
+        home: Folder with the tables of communities, or with a folder `communities` that has them.
         source: `communities`, or `key:<type>` for one category per text key of that type with at least two events.
     """
     if source.startswith("key:") and source != "key:":

@@ -84,7 +84,6 @@ _NO_QUERY: Final = "give QUERY, or a conversation with --messages"
 
 
 def _ask_by_pipeline(path: str, query: str, *, release_id: str | None, is_json: bool) -> None:
-    """Print the answer of a pipeline, its best documents and the seconds of its stages; as JSON the whole record."""
     from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
 
     pipeline = _pipeline(path)
@@ -96,7 +95,6 @@ def _ask_by_pipeline(path: str, query: str, *, release_id: str | None, is_json: 
 def _evaluate_by_pipeline(
     path: str, questions: Path, *, ks: Sequence[int], release_id: str | None, is_json: bool
 ) -> None:
-    """Print the measures of a pipeline over questions."""
     from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.evaluation.questions import read_questions  # noqa: PLC0415
     from sag_retrieval.pipelines import evaluate_pipeline  # noqa: PLC0415
@@ -214,7 +212,6 @@ def search(  # noqa: PLR0913  one argument per option
 
 
 def _check_conversation(method: str) -> None:
-    """Refuse what a conversation cannot be searched with."""
     if method != "tiers":
         raise WrongCall(f"--messages is for --method tiers, not for {method}; add --method tiers")
     besides = _given_besides(_WITH_MESSAGES)
@@ -347,7 +344,6 @@ def evaluate(  # noqa: PLR0913  one argument per option
 def _evaluate_answers(
     asked: "Sequence[Question]", path: Path, mode: "Mode", given: AskedQuery, ks: Sequence[int], *, is_json: bool
 ) -> None:
-    """Print the scores of the answers of a mode, and what it asked a model."""
     from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
 
     named = {"mode": mode, **given.restriction(), **given.ask_arguments()}
@@ -381,7 +377,6 @@ def _text_of(release: "Release", document_id: str) -> str | None:
 
 
 def _answering(release: "Release", keys: Sequence[str], given: Mapping[str, Any]) -> "Callable[..., Answer]":
-    """Answers questions with the keys of the call and those of each question."""
 
     def answer(question: str, own: Sequence[str] = ()) -> "Answer":
         return release.ask(question, keys=[*keys, *own] or None, **given)

@@ -34,7 +34,6 @@ class LazyChoice(click.Choice[str]):
     """A choice whose names are loaded when they are needed, which keeps `sag --help` fast."""
 
     def __init__(self, load: Callable[[], Iterable[str]]) -> None:
-        """Keep the function that gives the names."""
         self._load = load
         self.case_sensitive = True
 

@@ -72,7 +72,6 @@ class _Group(click.Group):
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM, by which services are stopped, do what Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may say what signals do
         return

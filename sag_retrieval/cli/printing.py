@@ -35,7 +35,6 @@ class Terminal(Console):
     """A console that writes no escape sequences but its own colours: text of documents or models cannot control it."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        """On standard output, or on standard error."""
         super().__init__(stderr=stderr, emoji=False)  # `:warning:` in a document stays as written
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

@@ -76,8 +76,6 @@ class WrittenAmount(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """One number as it is written."""
-
     number: Decimal
     scale: Decimal
     unit: str | None

@@ -95,8 +95,6 @@ def either(words: Iterable[str]) -> str:
 
 
 class _Compiled(Mapping[str, re.Pattern[str]]):
-    """The expressions of a language, each compiled once."""
-
     def __init__(self, language: str) -> None:
         self._language = language
         self._sources: Mapping[str, str] = _table(language, "patterns.toml").get("patterns", {})

@@ -100,7 +100,6 @@ class AnswerCache:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or create it."""
         self._path = path
         self._lock = threading.Lock()
         durable.make_folder(path.parent)
@@ -176,7 +175,6 @@ class AnswerCache:
             return int(self._connection.execute("select count(*) from answers").fetchone()[0])
 
     def __iter__(self) -> Iterator[Answered]:
-        """All answers, by call id."""
         with self._lock, self._reading():
             rows = self._connection.execute(f"select {_COLUMNS} from answers order by call_id").fetchall()  # noqa: S608
         return (Answered(*row) for row in rows)

@@ -156,7 +156,6 @@ class _OpenGroup:
     weight: float
 
     def takes(self, place: int, request: Request[Any], part: Part, limits: BatchLimits) -> bool:
-        """Add one more request, if it fits."""
         size, weight = self.size + part.size, self.weight + part.weight
         if len(self.requests) >= limits.parts or size > limits.tokens or weight > _WHOLE:
             return False

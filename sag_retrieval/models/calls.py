@@ -143,7 +143,6 @@ class UnusableAnswer(AnswerError):  # noqa: N818  an AnswerError with its cost
     """An answer that could not be parsed, with its cost."""
 
     def __init__(self, message: str, usage: Usage) -> None:
-        """Keep the cost for the ledger."""
         super().__init__(message)
         self.usage = usage
 

@@ -125,7 +125,6 @@ def embedder_name(settings: Settings) -> str:
 
 
 def _family(model: str) -> tuple[str, str]:
-    """The prefixes of a model's family."""
     if model.startswith("model2vec:"):
         return "", ""
     found = (each[1:] for each in FAMILIES if re.search(each[0], model, re.IGNORECASE))

@@ -153,7 +153,6 @@ class HashingEmbedder:
 
 
 def _count_features(texts: Sequence[str]) -> tuple[csr_array, Words64]:
-    """Matrix of texts × features with counts, and the hashes of the features."""
     found = [tokens(text) for text in texts]
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys(chain.from_iterable(found)))}
     of_text = _rows_of([[vocabulary[token] for token in each] for each in found], len(vocabulary))

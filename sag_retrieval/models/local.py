@@ -31,7 +31,6 @@ class LocalEmbedder:
     in_workers: ClassVar[InWorkers] = "loaded"
 
     def __init__(self, model: str, *, batch: int = BATCH, tokens: int | None = None) -> None:
-        """Load the model; `tokens`: a text is cut there, instead of at the model's own limit."""
         self._name, self._batch = model, batch
         with _loading("sentence-transformers", "local", model):
             self._model = import_module("sentence_transformers").SentenceTransformer(model)
@@ -101,7 +100,6 @@ class OnnxEmbedder:
     in_workers: ClassVar[InWorkers] = "loaded"
 
     def __init__(self, model: str, *, batch: int = BATCH, tokens: int | None = None) -> None:
-        """Load the model; `tokens`: a text is cut there, instead of at the model's own limit."""
         self._name, self._batch = model, batch
         with _loading("fastembed", "fastembed", model):
             text_embedding = import_module("fastembed").TextEmbedding

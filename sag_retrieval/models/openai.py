@@ -277,7 +277,6 @@ class OpenAIChat:
         return min(bound, LEAST_ANSWER + ANSWER_PER_PROMPT * estimate_tokens(request.prompt))
 
     def _longer(self, request: Request[AnswerT], limit: int | None) -> int | None:
-        """Greatest length of the second answer to a request."""
         least = 0 if request.max_tokens else self.options.max_answer_tokens or 0
         return limit and max(2 * limit, least)
 

@@ -52,7 +52,6 @@ class Usage:
     seconds: float = 0.0
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Sum of two usages."""
         return Usage(
             self.calls + other.calls,
             self.cached_calls + other.cached_calls,

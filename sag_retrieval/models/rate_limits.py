@@ -164,20 +164,17 @@ class RateLimiter:
     _least_seconds: float = math.inf
 
     def __post_init__(self) -> None:
-        """Create the token buckets."""
         options = self.options
         self._limit = options.concurrency
         rates = {"requests": options.requests_per_minute, "tokens": options.tokens_per_minute}
         self._paces = {name: TokenBucket(rate) for name, rate in rates.items() if rate is not None}
 
     async def __aenter__(self) -> None:
-        """Take a slot."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._under_way < int(self._limit))
             self._under_way += 1
 
     async def __aexit__(self, *_: object) -> None:
-        """Give it back."""
         self._under_way -= 1
         async with self._changed:
             self._changed.notify(max(0, int(self._limit) - self._under_way))

@@ -96,7 +96,6 @@ class ReplayChat:
     """
 
     def __init__(self, name: str) -> None:
-        """Read a recording."""
         path = Path(name)
         try:
             data = path.read_bytes()

@@ -255,7 +255,6 @@ def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refers(schema: Any, definitions: dict[str, Any], above: set[str]) -> bool:  # noqa: ANN401  any JSON
-    """Whether a definition is recursive."""
     if isinstance(schema, list):
         return any(_refers(item, definitions, above) for item in schema)
     if not isinstance(schema, dict):
@@ -292,7 +291,6 @@ def _is_closed(schema: Any) -> bool:  # noqa: ANN401  any JSON
 
 
 def _tighten(schema: dict[str, Any]) -> dict[str, Any]:
-    """One object of a schema for strict mode."""
     tight = _trim(schema)
     if "properties" in tight and tight.get("type") == "object":
         tight |= {"additionalProperties": False, "required": list(tight["properties"])}

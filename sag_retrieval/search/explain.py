@@ -20,8 +20,6 @@ _SHOWN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Wording:
-    """The parts of a sentence in one language."""
-
     found: str
     asked: str
     alike: str

@@ -159,7 +159,6 @@ def find_keys(index: Index, sandbox: SqlSandbox, text: str, key_type: str | None
 
 
 def _quoted(text: str) -> str:
-    """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 

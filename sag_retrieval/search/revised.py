@@ -62,8 +62,6 @@ class HitRevision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Revisions:
-    """The revisions of a release by the rows of their chunks."""
-
     rows: Sequence[Mapping[str, Any]]
     by_earlier: Mapping[int, Sequence[int]]
     by_later: Mapping[int, Sequence[int]]
@@ -87,7 +85,6 @@ _read: WeakKeyDictionary[Index, _Revisions] = WeakKeyDictionary()
 
 
 def _revisions_of(index: Index) -> _Revisions:
-    """The revisions of a release, read once."""
     found = _read.get(index)
     if found is None:
         found = _read[index] = _read_revisions(index)

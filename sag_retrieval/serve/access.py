@@ -61,7 +61,6 @@ class AccessKeys:
     """The keys of a file, and what each has left of its rate; safe to share between threads."""
 
     def __init__(self, keys: list[AccessKey]) -> None:
-        """Hold the keys."""
         self._by_hash = {key.hash: key for key in keys}
         if len({key.name for key in keys}) < len(keys) or len(self._by_hash) < len(keys):
             raise SettingsError("the file of keys has a name or a hash twice; give each key its own")
@@ -116,7 +115,6 @@ class CurrentRelease:
     """The current release of a home: a new request takes the newest, one under way keeps its own."""
 
     def __init__(self, home: Path | None = None) -> None:
-        """Hold the home; a release is opened by the first request."""
         self.home = load_settings(home=home).home
         self._releases = Releases(self.home)
         self._held: _Held | None = None
@@ -310,7 +308,6 @@ class Guard:
             await _refuse(send, error.status_code, error.detail)
 
     def _refused(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | tuple[int, str, int] | None:
-        """Status, reason and seconds to wait; None where nothing is wrong."""
         origin = headers.get(b"origin", "")
         if not self._is_known(headers.get(b"host", "")) or (origin and not self._is_known(origin.partition("://")[2])):
             return 421, "this server does not answer for that host name; `sag serve --allow-host NAME` lets it"

@@ -40,12 +40,10 @@ class _Listener:
         self.gone = threading.Event()
 
     def check(self) -> None:
-        """End the work where nobody listens."""
         if self.gone.is_set():
             raise _Gone
 
     def put(self, event: Progress | doors.AskAnswer | Exception) -> None:
-        """Hand an event on."""
         self.check()
         self._loop.call_soon_threadsafe(self.events.put_nowait, event)
 
@@ -214,7 +212,6 @@ class _Completion:
         self._same = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": asked.model}
 
     def whole(self, answer: doors.AskAnswer) -> dict[str, Any]:
-        """The answer as one message."""
         message = {"role": "assistant", "content": answer.answer + sources(answer, self._base), "refusal": None}
         choice = {
             "index": 0,

@@ -366,7 +366,6 @@ class NotThere(QueryError):  # noqa: N818  reads better where it is caught
     """A document is not in the release, or not for the one who asks: both have the same message."""
 
     def __init__(self, document_id: str) -> None:
-        """Name the document."""
         super().__init__(f"no document {shown(document_id)} in this release")
 
 

@@ -131,7 +131,6 @@ def _ties(index: Index, members: list[Rows]) -> list[list[dict[str, Any]]]:
 
 
 def _first_of(weights: Floats) -> Rows:
-    """The places of the largest weights above 0."""
     return np.argsort(-weights, kind="stable")[: min(_TIES, int((weights > 0).sum()))].astype(np.int32)
 
 
@@ -147,7 +146,6 @@ def corrections(release: Release, most: int) -> PageRows:
 
 
 def _events(release: Release) -> pa.Table:
-    """The statements that may be seen."""
     table, allowed = release.index.rows["events"].select(_SHOWN), release.allowed
     return table if allowed is None else take_rows(table, np.flatnonzero(allowed.events))
 
@@ -172,12 +170,10 @@ class _Kept:
     """Answers about all statements, which stay the same for a release and who sees it: the last ones."""
 
     def __init__(self, most: int = _KEPT_BYTES) -> None:
-        """Hold none; `most` bytes at most."""
         self._answers = OrderedDict[tuple[object, ...], bytes]()
         self._left, self._lock = most, Lock()
 
     def answer(self, name: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
-        """The answer of this name, made where it is not kept."""
         with self._lock:
             if name in self._answers:
                 self._answers.move_to_end(name)

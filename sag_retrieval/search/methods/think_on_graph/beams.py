@@ -145,7 +145,6 @@ class Grown:
     scores: Floats
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.edges)
 
     def take(self, graph: KnowledgeGraph, places: Sequence[int]) -> list[Beam]:

@@ -154,7 +154,6 @@ class _Search:
     title: Callable[[int], str] | None = None
 
     def walk(self, seeds: tuple[Seed, ...], hops: int) -> Walk:
-        """From seeds to documents."""
         beams = self.beams([Beam((row,), score) for row, score in seeds], hops)
         raw, mode = self.judged(beams)
         scores = self._scaled(raw) if mode == "heuristic" else scoring.scale(raw)
@@ -211,7 +210,6 @@ class _Search:
         return keep_best(self.graph, grown, width)
 
     def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], WalkMode]:
-        """Raw score of each document, and what scored it."""
         by_paths = scoring.score_by_paths(self.graph, beams)
         if self.judge is None or not by_paths:
             return by_paths, "heuristic"

@@ -23,7 +23,6 @@ from sag_retrieval.search.segments.extract import (
     Segment,
     extract_segments,
     segment_documents,
-    segment_text,
 )
 from sag_retrieval.search.segments.options import PRESETS, SegmentOptions, segment_options
 from sag_retrieval.search.weights import power
@@ -247,7 +246,7 @@ def _item(segment: Segment, source: SourceDocument, items: Sequence[Item]) -> It
         "end": segment.end,
     }
     return {
-        "text": segment_text(source.text, segment),
+        "text": source.text[segment.start : segment.end],
         "score": segment.score,
         "metadata": metadata,
         "previous_rank": min(inside, default=None),

@@ -62,6 +62,15 @@ def key_of(index: Index, row: int) -> dict[str, Any]:
     return keys_of(index, np.array([row], np.int32))[0]
 
 
+def count_stage(index: Index, query: Query, name: str, chunks: Rows) -> dict[str, Any]:
+    """How many chunks a stage of a search kept, and how many of the documents known to be relevant."""
+    stage: dict[str, Any] = {"stage": name, "chunks": len(np.unique(chunks))}
+    if query.gold_documents:
+        found = _taken(index, "documents", ("document_id",), np.unique(index.arrays.chunk_document[chunks]))
+        stage["gold_documents"] = len(set(query.gold_documents).intersection(row["document_id"] for row in found))
+    return stage
+
+
 def _hits(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None) -> Iterator[Hit]:
     """The hits; each table is read once for all of them, since reading one row costs as much as many."""
     arrays, chunks = index.arrays, ranking.chunks

@@ -49,10 +49,6 @@ class ChunkResult(Convertible):
     def _repr_html_(self) -> str:
         return render_html("chunk", found=self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The chunk as plain values."""
-        return asdict(self)
-
     def to_arrow(self) -> pa.Table:
         """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` except rank and scores."""
         hit = Hit(rank=1, score=0.0, **{name: getattr(self, name) for name in self.__slots__})
@@ -85,10 +81,6 @@ class DocumentResult(Convertible):
 
     def __repr__(self) -> str:
         return f"DocumentResult({self.document_id!r}, {len(self.text)} characters, {len(self.chunk_ids)} chunks)"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document as plain values."""
-        return asdict(self)
 
     def to_arrow(self) -> pa.Table:
         """The document as a table of one row, `metadata` as JSON."""
@@ -188,30 +180,24 @@ SegmentSpec = SegmentOptions | Mapping[str, object] | SegmentPreset
 
 def join_segments(index: Index, ranking: Ranking, options: SegmentSpec) -> tuple[ResultSegment, ...]:
     """The segments of a ranking, best first; empty without hits."""
-    documents = index.rows["documents"]["document_id"]
-    first = index.arrays.document_chunks
-    places = [(int(index.arrays.chunk_document[row]), int(row)) for row in ranking.chunks]
+    documents, arrays = index.rows["documents"], index.arrays
+    owners = arrays.chunk_document[ranking.chunks].tolist()
+    rows = {documents["document_id"][row].as_py(): row for row in owners}
+    names = {row: name for name, row in rows.items()}
     hits = [
-        (documents[document].as_py(), row - int(first[document]), float(score))
-        for (document, row), score in zip(places, ranking.scores, strict=True)
+        (names[owner], int(chunk) - int(arrays.document_chunks[owner]), float(score))
+        for owner, chunk, score in zip(owners, ranking.chunks, ranking.scores, strict=True)
     ]
-    wanted = set(segment_documents([hits], options))
-    rows = {documents[document].as_py(): document for document, _ in places}
-    spans = {name: chunk_spans(index, row) for name, row in rows.items() if name in wanted}
-    sections = {name: section_labels(index, row) for name, row in rows.items() if name in wanted}
-    found = extract_segments([hits], spans, options, sections)
+    wanted = segment_documents([hits], options)
+    spans = {name: chunk_spans(index, rows[name]) for name in wanted}
+    sections = {name: section_labels(index, rows[name]) for name in wanted}
     return tuple(
         ResultSegment(
-            document_id=segment.document_id,
-            title=index.rows["documents"]["title"][rows[segment.document_id]].as_py(),
-            chunk_start=segment.chunk_start,
-            chunk_end=segment.chunk_end,
-            start=segment.start,
-            end=segment.end,
-            score=segment.score,
-            text=index.rows["documents"]["text"][rows[segment.document_id]].as_py()[segment.start : segment.end],
+            **asdict(segment),
+            title=documents["title"][rows[segment.document_id]].as_py(),
+            text=documents["text"][rows[segment.document_id]].as_py()[segment.start : segment.end],
         )
-        for segment in found
+        for segment in extract_segments([hits], spans, options, sections)
     )
 
 

@@ -62,9 +62,6 @@ class GraphEvidence:
     triples: tuple[PathStep, ...]
 
 
-__all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
-
-
 _SPREAD: Final = 256
 _EXACT, _EXACT_SHARE = 4_000, 50
 """Of very many chunks the best have an exact cosine: this number, or all chunks divided by the other."""

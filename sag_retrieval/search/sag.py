@@ -1,19 +1,18 @@
 """The method `sag` and its baselines, with the trace that explains a search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.local import open_cross_encoder
 from sag_retrieval.models.protocols import kind_of
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
 from sag_retrieval.search.explain import explain_hit, held_words
-from sag_retrieval.search.hits import key_of
+from sag_retrieval.search.hits import count_stage, key_of
 from sag_retrieval.search.method import (
     Method,
     ParsedQuery,
@@ -158,16 +157,7 @@ def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:
         "reached by a bridge": bridges.ends if bridges else np.zeros(0, np.int32),
         "hits": hits,
     }
-    gold = set(search.reading.query.gold_documents)
-    ids = search.index.rows["documents"].select(["document_id"])
-    found = []
-    for name, chunks in stages.items():
-        stage: dict[str, Any] = {"stage": name, "chunks": len(np.unique(chunks))}
-        if gold:
-            documents = np.unique(arrays.chunk_document[chunks])
-            stage["gold_documents"] = len(gold.intersection(take_rows(ids, documents)["document_id"].to_pylist()))
-        found.append(stage)
-    return found
+    return [count_stage(search.index, search.reading.query, name, chunks) for name, chunks in stages.items()]
 
 
 def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
@@ -239,22 +229,23 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
 
 def dense(index: Index, query: Query) -> Ranking:
     """Chunks by the cosine of their vector with the query's."""
-    stopwatch = Stopwatch()
-    with stopwatch("read"):
-        reading = parse_query(index, query)
-    with stopwatch("rank"):
-        scores = QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()
-    return rank_by(scores, query.top_k, _allowed(query), {"cosine": scores}, stopwatch.seconds)
+    return _by_one(
+        index, query, "cosine", lambda reading: QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()
+    )
 
 
 def bm25(index: Index, query: Query) -> Ranking:
     """Chunks by BM25 of their indexed text."""
+    return _by_one(index, query, "bm25", lambda reading: index.arrays.chunk_text.scores(reading.terms))
+
+
+def _by_one(index: Index, query: Query, name: str, score: Callable[[ParsedQuery], Floats]) -> Ranking:
     stopwatch = Stopwatch()
     with stopwatch("read"):
         reading = parse_query(index, query)
     with stopwatch("rank"):
-        scores = index.arrays.chunk_text.scores(reading.terms)
-    return rank_by(scores, query.top_k, _allowed(query), {"bm25": scores}, stopwatch.seconds)
+        scores = score(reading)
+    return rank_by(scores, query.top_k, _allowed(query), {name: scores}, stopwatch.seconds)
 
 
 def bridge(index: Index, query: Query) -> Ranking:

@@ -20,7 +20,6 @@ from sag_retrieval.search.segments.extract import (
     relevance_of,
     scale_by_length,
     segment_documents,
-    segment_text,
 )
 from sag_retrieval.search.segments.options import PRESETS, SegmentOptions, segment_options
 
@@ -192,7 +191,7 @@ def test_the_text_of_a_segment_is_the_exact_source():
 
     (segment,) = extract_segments(hits, spans, SegmentOptions(relevance="raw"))
 
-    assert segment_text(text, segment) == text
+    assert text[segment.start : segment.end] == text
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 5_000.0])

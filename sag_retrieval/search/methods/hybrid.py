@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -85,8 +85,7 @@ class RawScores:
     allowed: Flags | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HybridScores:
+class HybridScores(NamedTuple):
     """Shape (chunks,) each: the scaled parts, and their sum; `-inf` for chunks cut before."""
 
     bm25: Floats
@@ -95,10 +94,6 @@ class HybridScores:
     keyword: Floats
     kg: Floats
     final: Floats
-
-    def parts(self) -> dict[str, Floats]:
-        """The parts by name."""
-        return {name: getattr(self, name) for name in ("bm25", "dense", "hybrid", "keyword", "kg", "final")}
 
 
 def boosts(scores: Mapping[Any, float], kg_boost: float) -> dict[Any, float]:
@@ -173,7 +168,7 @@ def hybrid_method(
         with stopwatch("fuse"):
             fusion = fuse(raw, options, share=share, top_k=query.top_k)
         scores = fusion.final if (fusion.final > 0).any() else mean
-        ranking = rank_by(scores, query.top_k, raw.allowed, fusion.parts(), stopwatch.seconds)
+        ranking = rank_by(scores, query.top_k, raw.allowed, fusion._asdict(), stopwatch.seconds)
         if found is None:
             return replace(ranking, trace={"graph": {"failures": failures}} if failures else {})
         known = graph_of(index, home)

@@ -232,11 +232,6 @@ class Segment:
     score: float
 
 
-def segment_text(document_text: str, segment: Segment) -> str:
-    """The exact text of a segment in the source."""
-    return document_text[segment.start : segment.end]
-
-
 SectionNumbers = Sequence[object]
 """The section of each chunk of a document, as any label; the chunks of a section are consecutive."""
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from sag_retrieval.core.errors import QueryError, SettingsError
+from sag_retrieval.release.arrays import Allowed
 from sag_retrieval.search.expand import expand, propagate, prune, seed_keys
 from sag_retrieval.search.hits import build_result
-from sag_retrieval.search.method import Allowed, Query, parse_query
+from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG, SAG_LITERAL, SearchOptions
 from sag_retrieval.search.registry import METHODS, method_entry
 from sag_retrieval.search.sag import search

@@ -13,9 +13,9 @@ from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.reader import Reader
-from sag_retrieval.search.method import Allowed, Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
+from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
 from sag_retrieval.search.methods.tiers.explain import explain
 from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.result import TiersResult, result_of

@@ -38,10 +38,6 @@ class TierRow(Convertible):
     keys: tuple[HitKey, ...] = ()
     """Of an event."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The row as plain values."""
-        return asdict(self)
-
     def to_arrow(self) -> pa.Table:
         """The row as a table of one row; see `TiersResult.to_arrow`."""
         return _table([self])

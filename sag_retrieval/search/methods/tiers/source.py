@@ -14,11 +14,12 @@ from scipy.sparse import csr_array
 from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors, embed_queries
-from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.folders import MADE, check_made
 from sag_retrieval.release.mapped_arrays import CsrLists, group, take_rows
 from sag_retrieval.release.table import read_parquet
-from sag_retrieval.search.method import Allowed, QuerySimilarity
+from sag_retrieval.search.hits import keys_of
+from sag_retrieval.search.method import QuerySimilarity
 from sag_retrieval.topics.stored import categories_in, category_texts, read_category_vectors
 
 COMMUNITIES: Final = "communities"
@@ -255,12 +256,10 @@ class ReleaseTiers:
 
     def _keys(self, events: npt.NDArray[np.int64]) -> list[list[dict[str, Any]]]:
         owner, place = self.index.arrays.event_keys.gather(events)
-        keys = take_rows(self.index.rows["keys"], self.index.arrays.event_keys.items[place])
-        names = ("value_string", "value_number", "value_bool")
+        keys = keys_of(self.index, self.index.arrays.event_keys.items[place])
         found: list[list[dict[str, Any]]] = [[] for _ in events]
-        for event, key in zip(owner.tolist(), keys.to_pylist(), strict=True):
-            value = next((key[name] for name in names if key[name] is not None), None)
-            found[event].append({"key_id": key["key_id"], "type": key["key_type"], "value": value, "unit": key["unit"]})
+        for event, key in zip(owner.tolist(), keys, strict=True):
+            found[event].append(key)
         return found
 
     def rows_of(self, tier: Tier, ids: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -7,7 +7,8 @@ import pytest
 
 from sag_retrieval.core.errors import ModelUnavailable, QueryError, SettingsError
 from sag_retrieval.models.protocols import Reply
-from sag_retrieval.search.method import Allowed, Query
+from sag_retrieval.release.arrays import Allowed
+from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods.tiers.method import tiers_method
 from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.source import ReleaseTiers, load_categories

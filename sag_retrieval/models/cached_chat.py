@@ -12,7 +12,7 @@ from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, M
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, call_id
-from sag_retrieval.models.calls import give_up, in_order
+from sag_retrieval.models.calls import give_up, in_order, or_raise
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.openai import WINDOW, request_tokens
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Part, Prices, Reply, Request, Usage
@@ -65,13 +65,6 @@ def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:
         own = Usage(usage.calls if place == 0 else 0, 0, sent, received, usage.seconds * weight / total)
         found.append(own)
         given += own
-    return found
-
-
-def _answers(found: dict[int, Reply[AnswerT] | ModelError] | ModelError) -> dict[int, Reply[AnswerT] | ModelError]:
-    """The answers to a group."""
-    if isinstance(found, ModelError):
-        raise found
     return found
 
 
@@ -265,7 +258,7 @@ class CachedChat:
         groups = batch_parts(requests, self._is_cached, self._limits)
         try:
             for found in in_order(groups, start, WINDOW * self._concurrency):
-                ready.update(_answers(found))
+                ready.update(or_raise(found))
                 while place in ready:
                     yield ready.pop(place)
                     place += 1

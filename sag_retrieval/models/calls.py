@@ -116,6 +116,13 @@ def _result(future: "Future[ResultT]") -> ResultT | ModelError:
         return error
 
 
+def or_raise(result: ResultT | ModelError) -> ResultT:
+    """A result; an error in place of one is raised."""
+    if isinstance(result, ModelError):
+        raise result
+    return result
+
+
 class FaultKind(Enum):
     """Kinds of failed requests, by how they are handled."""
 

@@ -135,3 +135,34 @@ def _table(language: str, name: str) -> Mapping[str, Any]:
 def _text(language: str, name: str) -> str:
     file = files(__package__).joinpath("data", language, name)
     return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+_PART = re.compile(r"\{([a-z]+)\}")
+
+
+@cache
+def language_tables(name: str) -> tuple[Mapping[str, Any], ...]:
+    """The tables of a TOML file of each language that has it."""
+    return tuple(table for each in languages() if (table := _table(each, name)))
+
+
+@cache
+def asking(name: str, table: str = "patterns") -> re.Pattern[str]:
+    """An expression of `asking.toml`, that of all languages joined; one of `[kinds]` tells what answer is asked for.
+
+    Examples:
+        >>> [bool(asking("name", "kinds").search(text)) for text in ("Who made it?", "谁造的？", "When?")]
+        [True, True, False]
+    """
+    found = [
+        _PART.sub(lambda part: own["parts"][part[1]], own[table][name])  # noqa: B023  used at once
+        for own in language_tables("asking.toml")
+        if name in own.get(table, {})
+    ]
+    return re.compile("|".join(found), re.IGNORECASE)
+
+
+@cache
+def asked_words(name: str, table: str = "words") -> frozenset[str]:
+    """Words by their name in `[words]`, or in `[says]`, by the class of a header."""
+    return frozenset(word for own in language_tables("asking.toml") for word in own[table].get(name, ()))

@@ -5,8 +5,7 @@ from calendar import monthrange
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from sag_retrieval.language.asked import language_tables
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import language_tables, patterns
 from sag_retrieval.language.dates import DATE, dates, with_year
 from sag_retrieval.language.words import is_cjk, tokens
 

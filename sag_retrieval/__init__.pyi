@@ -32,7 +32,7 @@ from .search.methods.think_on_graph.retriever import GraphOptions as GraphOption
 from .search.methods.tiers.options import TierOptions as TierOptions, TiersOptions as TiersOptions
 from .search.methods.tiers.result import TierRow as TierRow, TiersResult as TiersResult
 from .search.methods.tiers.workflow import TierStep as TierStep
-from .search.segments.options import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
+from .search.segments import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
 
 # asking
 from .ask.answer import Answer as Answer, Citation as Citation

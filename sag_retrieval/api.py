@@ -43,7 +43,7 @@ from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
 from sag_retrieval.search.revised import changes_since, is_day, said_by, with_revisions
-from sag_retrieval.search.segments.options import CANDIDATES, segment_options
+from sag_retrieval.search.segments import CANDIDATES, segment_options
 
 if TYPE_CHECKING:
     from datetime import date

@@ -34,7 +34,7 @@ from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.protocols import AnswerShape, ChatModel
 from sag_retrieval.prompts import as_lines, numbered
 from sag_retrieval.search.method import LONGEST_QUERY, check_text
-from sag_retrieval.search.segments.options import SegmentOptions
+from sag_retrieval.search.segments import SegmentOptions
 
 _WIDER = 2
 """Passages that are read for each that the options ask for: an answer often stands below the first ten."""

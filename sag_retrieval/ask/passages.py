@@ -14,8 +14,7 @@ from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.lookup import chunk_spans, section_labels
 from sag_retrieval.search.method import Ranking
 from sag_retrieval.search.result import Hit
-from sag_retrieval.search.segments.extract import Segment, extract_segments, segment_documents
-from sag_retrieval.search.segments.options import SegmentOptions
+from sag_retrieval.search.segments import Segment, SegmentOptions, extract_segments, segment_documents
 
 __all__ = ["JoinedPassage", "chunk_at", "chunks_of", "join_passages", "merge_hits"]
 

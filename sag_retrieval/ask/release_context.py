@@ -23,7 +23,7 @@ from sag_retrieval.notebook import key_text, readable, shown_keys
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.mapped_arrays import take_rows
-from sag_retrieval.search.segments.options import SegmentOptions
+from sag_retrieval.search.segments import SegmentOptions
 
 if TYPE_CHECKING:
     from sag_retrieval.ask.relations import Relation

@@ -18,7 +18,7 @@ from sag_retrieval.core.public import public
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.search.segments.options import CANDIDATES, SegmentOptions
+from sag_retrieval.search.segments import CANDIDATES, SegmentOptions
 
 _SHOWN_KEYS = 5
 _SEGMENT_CHARACTERS = 3_000

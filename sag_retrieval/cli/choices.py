@@ -184,7 +184,7 @@ OPERATIONS: Final = {
     "ask": "sag_retrieval.ask.options:AskOptions",
     "report": "sag_retrieval.reports.options:ReportOptions",
     "cluster": "sag_retrieval.clusters.options:ClusterOptions",
-    "segments": "sag_retrieval.search.segments.options:SegmentOptions",
+    "segments": "sag_retrieval.search.segments:SegmentOptions",
     "pipeline": "sag_retrieval.pipelines:PipelineStages.bound",
     "chat": "sag_retrieval.models.rate_limits:ChatOptions",
 }
@@ -252,7 +252,7 @@ def _divided(given: Mapping[str, str], group: str) -> tuple[dict[str, str], dict
 def _segment_options(preset: str | None, given: Mapping[str, str]) -> Any:  # noqa: ANN401  options of segments
     if preset is None and not given:
         return None
-    from sag_retrieval.search.segments.options import SegmentOptions, segment_options  # noqa: PLC0415
+    from sag_retrieval.search.segments import SegmentOptions, segment_options  # noqa: PLC0415
 
     start = segment_options(preset or "balanced")
     return build_options(SegmentOptions, given, what="segments", base=start)

@@ -18,13 +18,15 @@ from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, metadata_of, query_of, titles_of
 from sag_retrieval.release.mapped_arrays import CsrLists, group
-from sag_retrieval.search.segments.extract import (
+from sag_retrieval.search.segments import (
+    PRESETS,
     RankedChunk,
     Segment,
+    SegmentOptions,
     extract_segments,
     segment_documents,
+    segment_options,
 )
-from sag_retrieval.search.segments.options import PRESETS, SegmentOptions, segment_options
 from sag_retrieval.search.weights import power
 
 DAMPING = 0.5

@@ -20,8 +20,7 @@ from sag_retrieval.release.sandbox import SqlResult, SqlSandbox
 from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment
-from sag_retrieval.search.segments.extract import extract_segments, segment_documents
-from sag_retrieval.search.segments.options import SegmentOptions, SegmentPreset
+from sag_retrieval.search.segments import SegmentOptions, SegmentPreset, extract_segments, segment_documents
 
 
 @public

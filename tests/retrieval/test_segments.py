@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.search.segments.extract import (
+from sag_retrieval.search.segments import (
+    PRESETS,
     Segment,
+    SegmentOptions,
     best_segments,
     calibrated_relevance,
     chunk_values,
@@ -20,8 +22,8 @@ from sag_retrieval.search.segments.extract import (
     relevance_of,
     scale_by_length,
     segment_documents,
+    segment_options,
 )
-from sag_retrieval.search.segments.options import PRESETS, SegmentOptions, segment_options
 
 
 def slow_segments(values, ends, max_length, budget, minimum):
@@ -283,7 +285,7 @@ def test_values_that_do_not_fit_are_refused(values):
 
 def test_the_answer_is_the_same_for_every_hash_seed():
     script = (
-        "from sag_retrieval.search.segments.extract import extract_segments\n"
+        "from sag_retrieval.search.segments import extract_segments\n"
         "hits = [[(f'd{n % 7}', n % 5, 1 / (n + 1)) for n in range(30)] for _ in range(2)]\n"
         "print(extract_segments(hits, {f'd{n}': [(i, i + 1) for i in range(5)] for n in range(7)}))\n"
     )

@@ -5,8 +5,14 @@ from itertools import accumulate, pairwise
 
 import pytest
 
-from sag_retrieval.search.segments.extract import best_segments, chunk_values, extract_segments, scale_by_length
-from sag_retrieval.search.segments.options import PRESETS, SegmentOptions
+from sag_retrieval.search.segments import (
+    PRESETS,
+    SegmentOptions,
+    best_segments,
+    chunk_values,
+    extract_segments,
+    scale_by_length,
+)
 from tests.support.golden import recorded
 
 

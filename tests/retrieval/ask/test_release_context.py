@@ -16,7 +16,7 @@ from sag_retrieval.ask.release_context import evidence_lines
 from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.method import Ranking
 from sag_retrieval.search.result import HitEvent, HitKey
-from sag_retrieval.search.segments.options import segment_options
+from sag_retrieval.search.segments import segment_options
 from tests.support.overlap_search import OverlapSearch
 from tests.support.recorded_chat import RecordedChat
 from tests.support.small_release import build_index

@@ -19,7 +19,7 @@ from sag_retrieval.pipelines import (
     load_pipeline,
 )
 from sag_retrieval.rag import MethodRetriever, PassageSource, SegmentReranker
-from sag_retrieval.search.segments.options import PRESETS
+from sag_retrieval.search.segments import PRESETS
 from tests.support.overlap_search import OverlapSearch
 
 CHUNKS = [

@@ -1,1 +1,0 @@
-"""Relevant segment extraction: neighbouring hits are joined into longer passages, by pure functions."""

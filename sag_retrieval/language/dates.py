@@ -65,10 +65,8 @@ def dates(text: str, language: str = "en") -> Iterator[Mention]:
 
     A bare number is a year from 1500 to 2099 unless something is counted with it (`1800 passages`) or it stands in
     Chinese without 年, or names a clause, a model or a standard (`ISO 14040-2006`). A day and month without a year take
-    the last year named shortly before, else they are a `day` (see `with_year`).
-    `5/3/2019` is read with the day first, or the month, as other dates of the text show; where none does, by the
-    language, and in English as its year alone. Months of other languages have the names that the Unicode locale data
-    gives them.
+    the last year named shortly before, else they are a `day` (see `with_year`). `5/3/2019` is read with the day first,
+    or the month, as other dates of the text show; where none does, by the language, and in English as its year alone.
     """
     last_year, last_end = 0, -_NEAR
     for found in _in_order(text, language):

@@ -118,10 +118,10 @@ def answers_of_parts(sizes: Iterable[int], answers: Sequence[NumberedT]) -> Iter
 def batch_parts(
     requests: Iterable[Request[AnswerT]], is_cached: Callable[[Request[AnswerT]], bool], limits: BatchLimits
 ) -> Iterator[RequestGroup[AnswerT]]:
-    """Group the requests of one kind and source within the limits; cached ones and those without a part stay alone.
+    """Groups of requests of one kind and source within the limits, each with its position; cached ones stay alone.
 
-    Yields groups of requests, each request with its position. A request joins the first open group that it fits in, so
-    that a long one does not end a group which shorter ones can still fill. Source: docs/algorithm.md §extraction.25.
+    A request joins the first open group that it fits in, so that a long one ends no group which shorter ones can still
+    fill. Source: docs/algorithm.md §extraction.25.
     """
     held: dict[tuple[str, str], list[_OpenGroup]] = {}
     for place, request in enumerate(requests):
@@ -161,8 +161,7 @@ class CachedChat:
     """A `ChatModel` that answers from a cache, else asks `inner` and stores the answer before returning it.
 
     Equal requests that are running at the same time are asked once. Each call runs in its own thread, so that an answer
-    is on disk as soon as it arrives, even while earlier answers are still pending.
-    Source: docs/algorithm.md §extraction.25.
+    is on disk as soon as it arrives. Source: docs/algorithm.md §extraction.25.
     """
 
     def __init__(
@@ -242,11 +241,9 @@ class CachedChat:
         return self._reply(answered, request, usage)
 
     def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
-        """Answers in the order of the requests (see `ChatModel`); running calls are finished and their answers stored.
+        """Answers in the order of the requests (see `ChatModel`), those without a cached one asked together in groups.
 
-        When the process is asked to end, they get three seconds for that.
-
-        Requests without a cached answer are asked together within the limits; the answer to each is stored by itself.
+        When the process is asked to end, running calls get three seconds to be finished and their answers stored.
         """
         threads, ended = ThreadPoolExecutor(self._concurrency, thread_name_prefix="sag-cached"), threading.Event()
 

@@ -114,9 +114,8 @@ def _summed(parts: Iterable[Counted]) -> tuple[npt.NDArray[np.int64], int]:
 class HashingEmbedder:
     """Sparse vectors from spelling alone: no download, no model, identical in every process.
 
-    A row is `l2(Σ_f (1 + ln tf) · idf · weight · sign · e_column)` over the features f of the text: stems and
-    Chinese characters weigh 1, character 3- to 5-grams of stems and pairs of Chinese characters .35.
-    Source: docs/algorithm.md §search.1.
+    A row is `l2(Σ_f (1 + ln tf) · idf · weight · sign · e_column)` over words and character n-grams:
+    docs/algorithm.md §search.1.
     """
 
     fitted: HashingFit = HashingFit(np.zeros(BUCKETS, np.uint32), 0)

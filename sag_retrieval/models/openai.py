@@ -72,8 +72,7 @@ class Received:
 async def receive(opened: Any, heard: Callable[[], None]) -> Received:  # noqa: ANN401  a response of the client's own library
     """The answer in an opened response, which is closed afterwards: that also stops a server which still writes.
 
-    `heard` is called whenever something came. Raises `BrokenOff` where the answer ends before the server says that it
-    is whole.
+    An answer that ends before the server says that it is whole is `BrokenOff`.
     """
     found, rest, unchecked, is_whole = Received(), list[bytes](), 0, False
     try:
@@ -190,13 +189,11 @@ class _OfServer:
 
 
 class OpenAIChat(_OfServer):
-    """Requests structured answers from a model.
+    """Requests structured answers from a model; calls of all threads share one client, its limits and its budget.
 
-    Calls of all threads share one client, its concurrency, rate limits, circuit breaker and budget. The schema is sent
-    as a strict JSON schema, else as JSON mode, else in the prompt; a form that the server refused is not tried again.
-    After an answer of the wrong shape the model is asked once more, with the error named. Answers are received while
-    they are written, so that a slow one is not taken for a lost one, and one that repeats itself is stopped.
-    Source: docs/algorithm.md §extraction.21 to §extraction.23.
+    The schema is sent as a strict JSON schema, else as JSON mode, else in the prompt; a form that the server refused is
+    not tried again. After an answer of the wrong shape the model is asked once more. Answers are received while they
+    are written: a slow one is not taken for a lost one. Source: docs/algorithm.md §extraction.21 to §extraction.23.
     """
 
     def __init__(
@@ -340,11 +337,7 @@ def _without_admin_key(client: type) -> dict[str, Any]:
 
 
 def make_client(base_url: str | None, api_key: str | None, options: ChatOptions) -> "AsyncOpenAI":
-    """A client with explicit credentials and without retries: `Caller` retries, since it sees all calls.
-
-    Without address and key those of the settings are used; a given address is never combined with the key of the
-    settings.
-    """
+    """A client without retries, which `Caller` makes; an address is never combined with the key of the settings."""
     import openai  # noqa: PLC0415  slow to load, and only needed by those who call
 
     is_given = base_url is not None or api_key is not None

@@ -89,11 +89,7 @@ def write_recording(path: Path, fingerprint: str, answers: Iterable[Answered]) -
 
 
 class ReplayChat:
-    """Answers from a recording only; a request that it does not hold is written down and refused.
-
-    A changed prompt, document or ranking changes what is asked: what was not recorded has no answer, and lies below
-    `unanswered` in the home as it would have been sent.
-    """
+    """Answers from a recording only; other requests are refused, and lie below `unanswered` in the home."""
 
     def __init__(self, name: str) -> None:
         path = Path(name)

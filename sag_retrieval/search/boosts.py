@@ -18,11 +18,9 @@ from sag_retrieval.search.options import SearchOptions
 def boost_mentioned_titles(
     arrays: Arrays, reading: ParsedQuery, scores: Floats, length: float, options: SearchOptions
 ) -> Floats:
-    """Raise the best chunk about each subject that the query names to at least a floor, the others in proportion.
+    """Raise the best chunk about each subject that the query names to a floor, and the others about it in proportion.
 
-    Otherwise, in a question about two subjects, the better known one takes the first places. The floor is
-    `1 − (1 − named floor) / n`, n the typical number of chunks of a document: in long documents every chunk of a named
-    document contains the name. Source: docs/algorithm.md §search.13.
+    Otherwise the better known of two subjects takes the first places. Source: docs/algorithm.md §search.13.
     """
     if options.formula.named_floor <= 0:
         return scores
@@ -63,9 +61,8 @@ def cover(
 ) -> Floats:
     """`score / max + weight · idf share of the query terms that a chunk is the first to contain`, greedily.
 
-    If several passages answer a question, its words are spread over them: a second passage with the same words is worth
-    less than a first one with the others. Scores of the `pool` best chunks descend in the order of choice; weight 0
-    keeps the order. Source: docs/algorithm.md §search.14.
+    Of the `pool` best chunks a second one with the same words is worth less than a first one with the others.
+    Source: docs/algorithm.md §search.14.
     """
     scaled = scores / (scores.max(initial=0) or 1)
     share = term_shares(text, terms)
@@ -113,8 +110,7 @@ def build_bridges(
 ) -> Bridges:
     """`S(start) · link · (floor + (1 − floor) · residual)`, the best per reached chunk, without the factor strength.
 
-    In long documents, of `length` chunks, a name in passing leads anywhere, and a chunk without a new query term
-    answers nothing: both count less there. Source: docs/algorithm.md §search.13.
+    In long documents names in passing, and chunks without a new query term, count less: docs/algorithm.md §search.13.
     """
     arrays = index.arrays
     starts = choose_starts(scores, arrays.chunk_document, options)

@@ -27,8 +27,7 @@ LEAST_FIT: Final = 0.15
 def likelihoods(index: Index, query: Query, chunks: Rows) -> Floats:
     """Shape (chunks,), in (0, 1), descending: how likely each ranked chunk answers the query.
 
-    A logistic of what share of the query a chunk covers and of its rank; no chunk scores more than the one before it,
-    and a score does not depend on how many hits are returned. Source: docs/algorithm.md §search.18.
+    A score does not depend on how many hits are returned. Source: docs/algorithm.md §search.18.
     """
     covered, later = features(index, query, chunks)
     logit = CONSTANT + COVERED * covered + LATER * later + COVERED_LATER * covered * later

@@ -51,8 +51,8 @@ class TextRoute:
 def dense_share(kind: EmbedderKind, length: float) -> float:
     """The share of the cosine where documents have typically `length` chunks.
 
-    Hashed words are the words that BM25 counts, so among the chunks of long documents, which differ in exact words, the
-    cosine adds little. What a model has learnt about meaning is evidence of its own, however long documents are.
+    Hashed words are those that BM25 counts, so among the chunks of long documents, which differ in exact words, they
+    add little. What a model has learnt about meaning is evidence of its own.
 
     Examples:
         >>> dense_share("hashing", 5), dense_share("transformer", 5)
@@ -115,10 +115,9 @@ def typical_length(arrays: Arrays, similarity: Floats) -> float:
 
 
 def structure_share(arrays: Arrays, text: Floats, *, is_judged: bool) -> float:
-    """1 if a language model judged what was found, else `1 / n²`: how far structure may rank a method's chunks.
+    """1 if a language model judged what was found, else `1 / n²` (docs/algorithm.md §search.11).
 
-    A path or a tier points to documents. Where these are passages that is the answer; of a long one it is a place
-    to read on, which needs a model, and text tells its chunks apart. n: docs/algorithm.md §search.11.
+    A path or a tier points to documents. A long one is a place to read on, and text tells its chunks apart.
     """
     return 1.0 if is_judged else typical_length(arrays, text) ** -2
 
@@ -197,8 +196,7 @@ def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options:
 def key_trust(seeds: WeightedKeys, power: float) -> float:
     """`(highest weight of a seed key)^power`: 1 if the query names a rare key, low if keys are only similar to it.
 
-    PageRank is divided by its maximum, so that without this factor a walk from unrelated keys would have full weight.
-    1 for power 0.
+    PageRank is divided by its maximum: without this factor a walk from unrelated keys would have full weight.
     """
     return float(min(1.0, seeds.weights.max(initial=0.0)) ** power)
 
@@ -272,7 +270,6 @@ def restart(key_weight: Floats, chunk_weight: Floats, key_share: float | None) -
 def text_weight(arrays: Arrays, keys: WeightedKeys, route: TextRoute, options: SearchOptions) -> float:
     """`beta = text share · n · max(1, m / 2)`: text has more weight if documents are long and keys have many chunks.
 
-    n is the typical number of chunks a document has, m the effective number of chunks a final key has.
     Source: docs/algorithm.md §search.11.
     """
     return options.formula.text_share * route.chunks_per_document * max(1.0, breadth(arrays, keys) / 2)
@@ -298,11 +295,9 @@ def add_bridges(
 ) -> tuple[Bridges | None, Floats]:
     """The bridges and what each adds to a chunk's score, shape (chunks,); none and zeros where they count nothing.
 
-    What is reached stands behind what led there: an end rises to a share of its start at most, so that a chunk that
-    answers alone keeps its place. Inside a document it rises as high as its start, and less in short ones, where the
-    text route tells as much. Chunks of long documents complete one another where the query names what they are about,
-    so there the limit grows with length. Where it names none, bridges count as far as the best chunk lacks words of the
-    query: one that holds them all needs no other. Source: docs/algorithm.md §search.13.
+    What is reached stands behind what led there, so that a chunk that answers alone keeps its place. Chunks of long
+    documents complete one another where the query names what they are about; where it names none, bridges count as far
+    as the best chunk lacks words of the query. Source: docs/algorithm.md §search.13.
     """
     added = np.zeros(len(scores))
     if options.formula.bridge_strength <= 0:

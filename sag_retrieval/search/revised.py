@@ -139,7 +139,6 @@ def wants_earlier(question: str, earlier_said: str | None, later_said: str | Non
 def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
     """A ranking in which what holds stands before what it revised; for a question about the past the other way round.
 
-    Only statements that hold half the words of the question move. A release without revisions changes nothing.
     Source: docs/algorithm.md §search.20.
     """
     if not has_revisions(index) or not len(ranking.chunks):

@@ -113,10 +113,8 @@ def chunk_values(ranks: npt.ArrayLike, relevance: npt.ArrayLike, options: Segmen
 def scale_by_length(
     values: npt.ArrayLike, lengths: npt.ArrayLike, how: Scaling = "floor", reference: int = 700
 ) -> Floats:
-    """Scale values by the characters of their chunks.
+    """Scale values by the characters of their chunks; short ones keep their value unless `how` is `linear`.
 
-    `floor`: `value · max(length, reference) / reference`, so short chunks keep their value.
-    `linear`: `value · length / reference`, so an empty chunk is worth 0 and costs 0.
     Source: docs/algorithm.md §segments.2.
     """
     value = np.asarray(values, dtype=np.float64)
@@ -148,8 +146,7 @@ def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
 def calibrated_relevance(scores: Floats) -> Floats:
     """At least one score of any scale as relevance: 1 for the best, 0 for the background, in proportion between.
 
-    The background is the 100th best score: at that rank a hit is no better than chance. Fewer hits estimate it less
-    well, so a positive last score is scaled by their number. Source: docs/algorithm.md §segments.3.
+    The background is the 100th best score, or of fewer hits less than the last: docs/algorithm.md §segments.3.
     """
     seen = min(_BACKGROUND_RANK, len(scores))
     background = float(np.sort(scores)[-seen])
@@ -238,10 +235,7 @@ def best_segments(
 ) -> list[ChunkRun]:
     """Choose runs of chunks: queries in turn take their best remaining run until none reaches the minimum.
 
-    A run lies inside one document, has at most `max_length` chunks, overlaps no chosen run, keeps the total
-    within `overall_max_length`, and neither begins nor ends with a negative value. Of equal sums the smallest
-    start wins, then the smallest end. A query is finished if its best run has less than `minimum_value`.
-    Source: docs/algorithm.md §segments.4.
+    Of equal sums the smallest start wins, then the smallest end. Source: docs/algorithm.md §segments.4.
 
     Args:
         values: One array per query, shape (chunks,), with the chunks of all documents in sequence.
@@ -318,10 +312,9 @@ def complete_sections(
     max_length: int,
     overall_max_length: int,
 ) -> list[Segment]:
-    """Extend each segment to the whole section if it contains at least half of the section's chunks.
+    """Extend each segment at either end to the whole section if it contains at least half of the section's chunks.
 
-    Both ends are extended independently, best segments first, never into another segment, beyond `max_length`,
-    or beyond what `overall_max_length` leaves. Scores do not change. Source: docs/algorithm.md §segments.6.
+    Never into another segment or beyond a limit; scores do not change. Source: docs/algorithm.md §segments.6.
     """
     taken = {(s.document_id, chunk) for s in segments for chunk in range(s.chunk_start, s.chunk_end)}
     grown: list[Segment] = []
@@ -366,17 +359,13 @@ def extract_segments(
     options: SegmentOptions | Mapping[str, object] | str = "balanced",
     sections: Mapping[str, SectionNumbers] | None = None,
 ) -> list[Segment]:
-    """Join neighbouring hits into segments, best first for each query in turn; none overlap or cross documents.
-
-    If none reaches the minimum value, the best `fallback_top_k` hits, one chunk each. Source: docs/algorithm.md
-    §segments.5.
+    """Join neighbouring hits into segments, best first for each query in turn (docs/algorithm.md §segments.5).
 
     Args:
         results: For each query its hits, best first; of a repeated chunk the first counts.
         spans: Chunks of every document that `segment_documents` returns; others may be omitted.
         options: Options, a preset (`balanced`, `precision`, `find_all`), or a mapping of some options.
-        sections: For each document the section of every chunk, such as its id; if given, a segment that has
-            half of a section is extended to all of it.
+        sections: For each document the section of every chunk, such as its id; None: segments are not completed.
     """
     chosen = segment_options(options)
     documents = segment_documents(results, chosen)

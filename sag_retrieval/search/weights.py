@@ -113,10 +113,9 @@ def power(
     damping: float,
     tolerance: float = _TOLERANCE,
 ) -> tuple[Floats, Floats]:
-    """PageRank of keys and chunks, with sum 1; a node without links passes nothing on.
+    """PageRank of keys and chunks, with sum 1: `p = (1 − d) · restart + d · Σ_neighbours p / degree`.
 
-    `p = (1 − d) · restart + d · Σ_neighbours p / degree`, docs/algorithm.md §search.12. All restart shares sum to 1;
-    `tolerance` is the remaining error, as a share of all mass.
+    All restart shares sum to 1; a node without links passes nothing on. Source: docs/algorithm.md §search.12.
     """
     of_key, of_chunk = key_chunks.links, chunk_keys.links
     pass_key, pass_chunk = (damping / side.degrees for side in (key_chunks, chunk_keys))

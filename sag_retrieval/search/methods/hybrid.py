@@ -123,10 +123,8 @@ def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
 
 
 def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) -> HybridScores:
-    """All parts and their sum: `(1 − w)·m(bm25) + w·m(cosine) + keyword_boost · overlap + boost`.
+    """All parts and their sum, w being `share`: `(1 − w)·m(bm25) + w·m(cosine) + keyword_boost · overlap + boost`.
 
-    m scales scores to [0, 1] by minimum and maximum, or to 0 if all are equal; w is `share`. With a
-    `candidate_multiplier` only the chunks with the best sum without keywords are kept.
     Source: docs/algorithm.md §hybrid.4.
     """
     lexical, likeness = min_max(raw.bm25, raw.allowed), min_max(raw.dense, raw.allowed)
@@ -148,8 +146,8 @@ def hybrid_method(
 ) -> Method:
     """Ranks chunks by BM25, cosine, keywords and the graph's boost of their document.
 
-    If the graph fails, there is no boost, and the trace has the reason. Keywords are counted in the best 1,000
-    chunks. If the sum is 0 for every chunk, as in a release of one chunk, the text scores rank.
+    If the graph fails, there is no boost, and the trace has the reason. If the sum is 0 for every chunk, as in a
+    release of one chunk, the text scores rank.
     """
 
     def rank(index: Index, query: Query) -> Ranking:

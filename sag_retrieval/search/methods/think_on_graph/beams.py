@@ -21,11 +21,9 @@ _CHINESE = patterns("zh")["several_steps"]
 
 
 def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) -> list[Seed]:
-    """At most 2·`count` entities to start from, with scores in (0, 1].
+    """At most 2·`count` entities to start from, by name or shared words, with scores in (0, 1].
 
-    A named entity scores `min(1, 0.35 + 0.02 · length of its name)`. If fewer than `count` are named, the
-    `count` entities that share most words with the question are added with `0.8 · Jaccard`; the higher score
-    counts. Source: docs/algorithm.md §think-on-graph.3.
+    Source: docs/algorithm.md §think-on-graph.3.
     """
     named = graph.mentioned(query)[:count]
     seeds = {int(row): name_score(graph, row) for row in named}
@@ -110,10 +108,9 @@ def expand(
     hop: int,
     allowed: npt.NDArray[np.bool_] | None = None,
 ) -> "Grown":
-    """Every beam, extended by each relevant edge to an entity not yet on it.
+    """Every beam, extended by each relevant edge to an entity not yet on it; `allowed` has one flag per triple.
 
-    A grown beam scores `score + 0.75^(hop − 1) · relevance`. `allowed` has one flag per triple.
-    Source: docs/algorithm.md §think-on-graph.5.
+    A grown beam scores `score + 0.75^(hop − 1) · relevance`: docs/algorithm.md §think-on-graph.5.
     """
     parts: list[tuple[Rows, Rows64, Floats, Floats]] = []
     for number, beam in enumerate(beams):

@@ -131,8 +131,7 @@ def linked_seeds(
 ) -> tuple[Seed, ...]:
     """Entities that the question names, also by alias, and the main entities of its best passages.
 
-    A named one scores as in docs/algorithm.md §think-on-graph.3, times its rarity; that of a passage 0.8 · the
-    passage's score. Source: docs/algorithm.md §think-on-graph.12.
+    Source: docs/algorithm.md §think-on-graph.12.
     """
     graph, allowed = known.graph, reading.query.allowed
     asked = " ".join([reading.query.text, *reading.query.keys])
@@ -232,10 +231,8 @@ def think_on_graph_method(
 ) -> Method:
     """Ranks chunks by the graph score of their document; within it, by evidence, then by text.
 
-    `score(chunk) = share · g · (1 if it contains a triple of the evidence, else t/2) + (1 − 0.9 · share) · t`, where g
-    is 0.01 + 0.99 · the graph score of its document, 0 if no path reaches it, t the mean of its scaled BM25 and
-    cosine, and the share 1 if a model judged the paths, else less the longer documents are.
-    Source: docs/algorithm.md §think-on-graph.10.
+    `score(chunk) = share · g · (1 if it contains a triple of the evidence, else t/2) + (1 − 0.9 · share) · t`
+    (docs/algorithm.md §think-on-graph.10).
     """
 
     def rank(index: Index, query: Query) -> Ranking:

@@ -68,10 +68,9 @@ class PathJudge:
     def score(
         self, paths_of: Mapping[int, Sequence[str]], title: Callable[[int], str] = lambda _: ""
     ) -> dict[int, float]:
-        """Document → score in [0, 1]; omitted, unknown or out-of-bounds ones are left out.
+        """Document → score in [0, 1]; omitted, unknown or out-of-bounds ones are left out, and the last of several counts.
 
-        The prompt numbers documents from 1, each with its title, if it has one, and its paths. The last of several
-        scores for one document counts. Source: docs/algorithm.md §think-on-graph.8.
+        Source: docs/algorithm.md §think-on-graph.8.
         """
         documents = list(paths_of)[:MOST_DOCUMENTS]
         lines = [f"{title(document)}: {'; '.join(paths_of[document])}".removeprefix(": ") for document in documents]
@@ -173,9 +172,8 @@ def scale(scores: DocumentScoreMap) -> dict[int, float]:
 
 
 def scale_by_rank(scores: DocumentScoreMap) -> dict[int, float]:
-    """Scores above 0 as `1 − p / 2n`: the p-th best of n, from 0; ties in order.
+    """Scores above 0 as `1 − p / 2n`, the p-th best of n, from 0: path scores have no upper bound.
 
-    Path scores have no upper bound, and one document with many paths leaves all others near 0.
     Source: docs/algorithm.md §think-on-graph.9.
     """
     best = sorted((document for document, score in scores.items() if score > 0), key=lambda d: -scores[d])

@@ -58,12 +58,10 @@ def tiers_method(
     chat: ChatModel | None = None,
     home: Path | None = None,
 ) -> Method:
-    """Ranks chunks by the rows of the tiers that they belong to.
+    """Ranks chunks by the rows of the tiers that they belong to; empty if no retrieval is needed.
 
-    `score(chunk) = i + d/2 + c + t/2`: i is the score of its best event among the hits, d that of its document, t its
-    scaled BM25 and cosine; c is 0.3 of the best hit event that shares a category with one of its events, or, if events
-    were not searched, a tenth of the best such category's score. Without a model i, d and c count less the longer
-    documents are. The ranking is empty if no retrieval is needed. Source: docs/algorithm.md §tiers.3.
+    `score(chunk) = i + d/2 + c + t/2`, by its best event, its document, a shared category and its text; without a model
+    i, d and c count less the longer documents are. Source: docs/algorithm.md §tiers.3.
     """
 
     def rank(index: Index, query: Query) -> Ranking:

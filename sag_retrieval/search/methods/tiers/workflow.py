@@ -37,9 +37,7 @@ class Turn:
 def stand_alone(index: Index, question: str, earlier: Sequence[Turn], allowed: Allowed | None = None) -> str:
     """The question with the names that it refers to; as it is where it refers to nothing said before.
 
-    It refers to something if it has a word that does so, goes on with `and` or 呢, or names nothing of the release. The
-    names are those of the release's keys in the latest turns, back to one of the user; without any, the latest turn
-    of the user is put before the question. Source: docs/algorithm.md §tiers.4.
+    Source: docs/algorithm.md §tiers.4.
     """
     own = names_in(index, question, allowed)
     refers = _REFERS_ZH if is_cjk(question) else _REFERS_EN
@@ -238,9 +236,8 @@ def retrieve(
 ) -> TiersFound:
     """Rows of the tiers for the last query; the queries before it are its context (docs/algorithm.md §tiers.1).
 
-    Without a language model all enabled tiers are searched by vectors. If the model fails at a step, the search
-    continues with the query unchanged, or vectors choose the rows; the trace records it. `rewrite` puts a question with
-    earlier turns so that it can be searched alone, where no model does.
+    If the model fails at a step, the search continues with the query unchanged, or vectors choose the rows; the trace
+    records it. `rewrite` puts a question with earlier turns so that it can be searched alone, where no model does.
     """
     if not queries:
         raise QueryError("no query given; the last of the list is the question")

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from babel import Locale, UnknownLocaleError
 
 from sag_retrieval.language.amounts import han_number
-from sag_retrieval.language.data import pattern_source, patterns, units_of
+from sag_retrieval.language.data import patterns, units_of
 from sag_retrieval.language.mentions import Mention
 
 DATE = "date"
@@ -22,7 +22,6 @@ _NEAR = 400
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 """Of English: the beginnings of its names."""
-MONTH: Final = pattern_source("all", "month_name")
 _SAYS = patterns("all")
 _FORMS = _SAYS["date"]
 _CODE = _SAYS["code_before_year"]

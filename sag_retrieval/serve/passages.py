@@ -1,7 +1,7 @@
 """What the retrievers of other packages share: how they search, and what they tell of each passage."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,7 @@ class Search:
 
     def find(self, release: Release, query: str, k: int, keys: Sequence[str] = ()) -> SearchResult:
         """The best `k` passages."""
-        return release.search(
-            query,
-            list(keys),
-            top_k=k,
-            method=self.method,
-            options=self.options,
-            where=self.where,
-            sql=self.sql,
-            as_of=self.as_of,
-        )
+        return release.search(query, list(keys), top_k=k, **asdict(self))
 
 
 def opened(release: Release | str | Path | None) -> Release:

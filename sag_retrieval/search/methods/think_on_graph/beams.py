@@ -12,6 +12,7 @@ from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph, Overlap
 from sag_retrieval.release.mapped_arrays import join
+from sag_retrieval.search.method import best_rows
 
 Seed = tuple[int, float]
 """Entity row and score."""
@@ -159,12 +160,7 @@ class Grown:
 
     def best(self, count: int) -> list[int]:
         """Places of the highest scores, best first, ties by place."""
-        if 0 < count < len(self.scores):
-            threshold = np.partition(self.scores, -count)[-count]
-            places = np.flatnonzero(self.scores >= threshold)
-        else:
-            places = np.arange(len(self.scores))
-        return [int(place) for place in places[np.argsort(-self.scores[places], kind="stable")][:count]]
+        return [int(place) for place in best_rows(self.scores, count, np.ones(len(self), np.bool_))]
 
 
 def keep_best(graph: KnowledgeGraph, grown: Grown, width: int) -> list[Beam]:

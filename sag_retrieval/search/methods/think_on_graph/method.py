@@ -120,10 +120,7 @@ def hints_of(index: Index, known: ReleaseGraph, reading: ParsedQuery, options: G
         hints = replace(hints, seeds=linked_seeds(index, known, reading, text, options))
     if options.relevance == "words":
         return hints
-    likeness = _event_likeness(index, known, reading)
-    if options.relevance == "events":
-        return replace(hints, refine=lambda _, edges, by_words: np.maximum(by_words, likeness(edges)))
-    return replace(hints, refine=Novelty(index, known, reading, likeness))
+    return replace(hints, refine=Novelty(index, known, reading, _event_likeness(index, known, reading)))
 
 
 def linked_seeds(

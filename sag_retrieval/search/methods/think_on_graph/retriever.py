@@ -55,9 +55,8 @@ class GraphOptions(CheckedOptions):
     """More than one hop: True, False, or None to decide by the wording of the question."""
     seeds: Annotated[Literal["words", "linked"], Internal()] = "words"
     """Start of the walk: entities named or with shared words; or entities by names, aliases and the best passages."""
-    relevance: Annotated[Literal["words", "events", "news"], Internal()] = "words"
-    """Relevance of an edge: by shared words; also by the similarity of its event; or also by new query words in its
-    passage."""
+    relevance: Annotated[Literal["words", "news"], Internal()] = "words"
+    """Relevance of an edge: by shared words; also by the similarity of its event and new query words in its passage."""
     links: Annotated[Literal["triples", "mentions"], Internal()] = "triples"
     """What paths go over: triples alone, or also from the main entity of a chunk to each other one in its events."""
     scale: Annotated[Literal["range", "rank"], Internal()] = "range"

@@ -68,7 +68,7 @@ class PathJudge:
     def score(
         self, paths_of: Mapping[int, Sequence[str]], title: Callable[[int], str] = lambda _: ""
     ) -> dict[int, float]:
-        """Document → score in [0, 1]; omitted, unknown or out-of-bounds ones are left out, and the last of several counts.
+        """Document → score in [0, 1]; omitted, unknown or out-of-bounds ones are left out, of several the last counts.
 
         Source: docs/algorithm.md §think-on-graph.8.
         """

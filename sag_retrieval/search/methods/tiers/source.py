@@ -19,7 +19,7 @@ from sag_retrieval.release.folders import MADE, check_made
 from sag_retrieval.release.mapped_arrays import CsrLists, group, take_rows
 from sag_retrieval.release.table import read_parquet
 from sag_retrieval.search.hits import keys_of
-from sag_retrieval.search.method import QuerySimilarity
+from sag_retrieval.search.method import QuerySimilarity, best_rows
 from sag_retrieval.topics.stored import categories_in, category_texts, read_category_vectors
 
 COMMUNITIES: Final = "communities"
@@ -137,15 +137,6 @@ def cosines(query: Vectors, vectors: Vectors) -> Floats:
     return found
 
 
-def best_of(scores: Floats, k: int, chosen: Flags | Sequence[bool]) -> list[int]:
-    """Positions of the k highest scores among the chosen ones, best first, ties in order."""
-    places = np.flatnonzero(np.asarray(chosen))
-    if len(places) > k > 0:
-        least = np.partition(scores[places], -k)[-k]
-        places = places[scores[places] >= least]
-    return [int(place) for place in places[np.argsort(-scores[places], kind="stable")][:k]]
-
-
 def _lengths(vectors: Vectors) -> Floats:
     squares = vectors.multiply(vectors).sum(axis=1) if isinstance(vectors, csr_array) else (vectors**2).sum(axis=1)
     return np.sqrt(np.asarray(squares, np.float64)).reshape(-1)
@@ -188,14 +179,14 @@ class ReleaseTiers:
             rows, cosine = self.index.arrays.vectors["events"].top(vector, k, allowed)
             return list(zip(self._ids("item", rows), map(float, cosine), strict=True))
         scores = self.document_scores(vector)
-        best = np.array(best_of(scores, k, self._documents()), np.int64)
+        best = best_rows(scores, k, self._documents())
         return list(zip(self._ids("resource", best), scores[best].tolist(), strict=True))
 
     def _nearest_categories(self, vector: Vectors, k: int) -> list[tuple[str, float]]:
         if not self.categories.ids:
             return []
         scores = cosines(vector, self.categories.vectors)
-        best = best_of(scores, k, self._passing())
+        best = best_rows(scores, k, self._passing()).tolist()
         return [(self.categories.ids[number], float(scores[number])) for number in best]
 
     def document_scores(self, vector: Vectors) -> Floats:

@@ -8,8 +8,9 @@ import pytest
 
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import Reply
+from sag_retrieval.search.method import best_rows
 from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
-from sag_retrieval.search.methods.tiers.source import best_of, cosines
+from sag_retrieval.search.methods.tiers.source import cosines
 from sag_retrieval.search.methods.tiers.workflow import Decision, question_text, read_decision, retrieve
 from tests.support.golden import recorded
 
@@ -63,7 +64,7 @@ def cosine_topk(query, corpus, k):
     if not corpus:
         return []
     scores = cosines(query, np.array([vector for _, vector in corpus], np.float32))
-    return [(corpus[place][0], float(scores[place])) for place in best_of(scores, k, np.ones(len(corpus)))]
+    return [(corpus[place][0], float(scores[place])) for place in best_rows(scores, k, np.ones(len(corpus), bool))]
 
 
 class RecordedChat:

@@ -15,7 +15,7 @@ from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, ca
 from sag_retrieval.models.calls import give_up, in_order, or_raise
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.openai import WINDOW, request_tokens
-from sag_retrieval.models.protocols import AnswerT, ChatModel, Part, Prices, Reply, Request, Usage
+from sag_retrieval.models.protocols import AnswerT, ChatModel, Part, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
 
@@ -164,22 +164,14 @@ class CachedChat:
     is on disk as soon as it arrives. Source: docs/algorithm.md §extraction.25.
     """
 
-    def __init__(
-        self,
-        inner: ChatModel,
-        cache: AnswerCache,
-        *,
-        concurrency: int | None = None,
-        prices: Prices | None = None,
-        limits: BatchLimits | None = None,
-    ) -> None:
-        """`concurrency` and `prices` default to those of `inner`, if it has options; `limits`: what one call asks."""
-        self._limits = limits or BatchLimits()
+    def __init__(self, inner: ChatModel, cache: AnswerCache, *, limits: BatchLimits | None = None) -> None:
+        """`limits`: what one call asks; concurrency and prices are those of `inner`, if it has options."""
         options: ChatOptions | None = getattr(inner, "options", None)
+        self._limits = limits or BatchLimits()
         self._inner = inner
         self._cache = cache
-        self._concurrency = concurrency or (options.concurrency if options else _CONCURRENCY)
-        self._prices: Prices | None = prices or (options.prices if options else None)
+        self._concurrency = options.concurrency if options else _CONCURRENCY
+        self._prices = options.prices if options else None
         self._fingerprint: str = getattr(inner, "fingerprint", inner.model_id)
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Answered]] = {}

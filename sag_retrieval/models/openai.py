@@ -404,13 +404,12 @@ class OpenAIEmbedder(_OfServer):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        dimension: int | None = None,
         options: ChatOptions | None = None,
         batch: int = BATCH,
     ) -> None:
-        """`dimension` None: taken from the first reply, or as `expect` was told."""
         super().__init__(model, base_url, api_key, options)
-        self._batch, self._dimension = batch, dimension
+        self._batch = batch
+        self._dimension: int | None = None  # taken from the first reply, or as `expect` was told
         self._encoding: _Encoding = "base64"
 
     @property

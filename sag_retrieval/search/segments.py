@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, zip_longest
 from typing import Annotated, Literal, NamedTuple
@@ -14,7 +14,6 @@ from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal, build_options
 from sag_retrieval.core.types import Floats
 
-RelevanceScale = Literal["constant", "raw", "minmax", "calibrated"]
 Scaling = Literal["floor", "linear"]
 SegmentPreset = Literal["balanced", "precision", "find_all"]
 
@@ -48,8 +47,8 @@ class SegmentOptions(CheckedOptions):
     """`floor`: chunks up to `reference_length` count alike; `linear`: in proportion to their characters."""
     reference_length: Annotated[int, Bounds(1), Internal()] = 700
     """Characters of a chunk that counts once."""
-    relevance: Annotated[RelevanceScale | Callable[[Floats], Floats], Internal()] = "calibrated"
-    """How a query's scores, best first, become relevance in 0 to 1."""
+    relevance: Annotated[Literal["raw", "calibrated"], Internal()] = "calibrated"
+    """How a query's scores, best first, become relevance: not at all, or as shares of the best one."""
     fallback_top_k: Annotated[int, Bounds(0), Internal()] = 1
     """Best hits to return as segments if no segment reaches the minimum value; 0: none."""
 
@@ -91,11 +90,6 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
 
 NOT_RETRIEVED = 1000
 """The rank of a chunk that is no hit; its relevance is 0."""
-
-RELEVANCE_FLOOR = 0.3
-"""Relevance of the last hit under `minmax`."""
-_CONSTANT = 0.8
-"""The relevance of every hit under `constant`."""
 _BACKGROUND_RANK = 100
 
 
@@ -132,15 +126,7 @@ def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
     Source: docs/algorithm.md §segments.3.
     """
     score = np.asarray(scores, dtype=np.float64)
-    if callable(options.relevance):
-        return np.asarray(options.relevance(score), dtype=np.float64)
-    if options.relevance == "raw" or not score.size:
-        return score
-    if options.relevance == "constant":
-        return np.full(score.shape, _CONSTANT)
-    if options.relevance == "minmax":
-        return RELEVANCE_FLOOR + (1 - RELEVANCE_FLOOR) * _between(score, score.min(), score.max())
-    return calibrated_relevance(score)
+    return score if options.relevance == "raw" or not score.size else calibrated_relevance(score)
 
 
 def calibrated_relevance(scores: Floats) -> Floats:
@@ -152,13 +138,10 @@ def calibrated_relevance(scores: Floats) -> Floats:
     background = float(np.sort(scores)[-seen])
     if background > 0:
         background *= seen / _BACKGROUND_RANK
-    return _between(scores, background, float(scores.max()))
-
-
-def _between(score: Floats, low: float, high: float) -> Floats:
-    if high <= low:
-        return np.ones_like(score)
-    return np.clip((score - low) / (high - low), 0.0, 1.0)
+    best = float(scores.max())
+    return (
+        np.ones_like(scores) if best <= background else np.clip((scores - background) / (best - background), 0.0, 1.0)
+    )
 
 
 _EXACT_BITS = 40

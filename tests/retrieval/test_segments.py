@@ -19,7 +19,6 @@ from sag_retrieval.search.segments import (
     calibrated_relevance,
     chunk_values,
     extract_segments,
-    relevance_of,
     scale_by_length,
     segment_documents,
     segment_options,
@@ -228,16 +227,6 @@ def test_no_preset_returns_nothing_or_everything(preset):
     segments = extract_segments([hits], spans, preset)
 
     assert 0 < sum(s.chunk_end - s.chunk_start for s in segments) <= PRESETS[preset].overall_max_length
-
-
-@pytest.mark.parametrize(
-    ("relevance", "expected"),
-    [("constant", [0.8, 0.8]), ("raw", [4.0, 2.0]), ("minmax", [1.0, 0.3]), (lambda s: s / 8, [0.5, 0.25])],
-)
-def test_relevance_can_be_read_from_scores_in_other_ways(relevance, expected):
-    found = relevance_of([4.0, 2.0], SegmentOptions(relevance=relevance))
-
-    assert found.tolist() == pytest.approx(expected)
 
 
 def test_missing_options_are_those_of_balanced():

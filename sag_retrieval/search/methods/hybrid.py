@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import numpy as np
 
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
+from sag_retrieval.core.options import Bounds, CheckedOptions
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.models.protocols import ChatModel, kind_of
@@ -55,10 +55,6 @@ class HybridOptions(CheckedOptions):
     """Added for each distinct keyword of the question that the chunk contains."""
     kg_boost: Positive = 1.2
     """Strength of the graph's boost; 0: the graph is not searched."""
-    kg_min_lexical: Annotated[Positive, Internal()] = 0.0
-    """Chunks with a lower scaled BM25 get no boost."""
-    candidate_multiplier: Annotated[Positive | None, Internal()] = None
-    """Keep only the best `max(top_k, multiplier · top_k)` chunks before keywords are added; None: all."""
     graph: GraphOptions = field(default_factory=GraphOptions)
     """Options of the walk on the graph."""
 
@@ -86,7 +82,7 @@ class RawScores:
 
 
 class HybridScores(NamedTuple):
-    """Shape (chunks,) each: the scaled parts, and their sum; `-inf` for chunks cut before."""
+    """Shape (chunks,) each: the scaled parts, and their sum."""
 
     bm25: Floats
     dense: Floats
@@ -122,20 +118,15 @@ def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
     return np.array([sum(word in text for word in found) for text in lowered], np.float64)
 
 
-def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) -> HybridScores:
+def fuse(raw: RawScores, options: HybridOptions, *, share: float) -> HybridScores:
     """All parts and their sum, w being `share`: `(1 − w)·m(bm25) + w·m(cosine) + keyword_boost · overlap + boost`.
 
     Source: docs/algorithm.md §hybrid.4.
     """
     lexical, likeness = min_max(raw.bm25, raw.allowed), min_max(raw.dense, raw.allowed)
     hybrid = fuse_texts(lexical, likeness, share)
-    boost = np.where(lexical >= options.kg_min_lexical, raw.kg, 0.0)
     keyword = options.keyword_boost * raw.keyword
-    final = hybrid + boost + keyword
-    if options.candidate_multiplier is not None:
-        count = max(top_k, round(options.candidate_multiplier * top_k))
-        final[np.argsort(-(hybrid + boost), kind="stable")[count:]] = -np.inf
-    return HybridScores(lexical, likeness, hybrid, keyword, boost, final)
+    return HybridScores(lexical, likeness, hybrid, keyword, raw.kg, hybrid + raw.kg + keyword)
 
 
 def hybrid_method(
@@ -164,7 +155,7 @@ def hybrid_method(
         with stopwatch("keywords"):
             raw = _with_keywords(index, reading, boosted, options, share)
         with stopwatch("fuse"):
-            fusion = fuse(raw, options, share=share, top_k=query.top_k)
+            fusion = fuse(raw, options, share=share)
         scores = fusion.final if (fusion.final > 0).any() else mean
         ranking = rank_by(scores, query.top_k, raw.allowed, fusion._asdict(), stopwatch.seconds)
         if found is None:
@@ -225,7 +216,7 @@ def _with_keywords(
     wanted = keywords(reading.query.text)
     if not wanted or not options.keyword_boost:
         return raw
-    best = best_rows(fuse(raw, options, share=share, top_k=_READ).final, _READ, raw.allowed)
+    best = best_rows(fuse(raw, options, share=share).final, _READ, raw.allowed)
     overlap = np.zeros(len(raw.bm25))
     overlap[best] = keyword_overlap(wanted, take_rows(index.rows["chunks"].select(["text"]), best)["text"].to_pylist())
     return replace(raw, keyword=overlap)

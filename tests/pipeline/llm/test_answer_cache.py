@@ -60,7 +60,7 @@ def answered(number: int) -> Answered:
 @pytest.mark.slow
 def test_an_answer_is_paid_once_and_then_costs_nothing(cache: AnswerCache):
     with ChatServer(echo) as server:
-        chat = CachedChat(chat_of(server), cache, prices=Prices(1, 1))
+        chat = CachedChat(chat_of(server, prices=Prices(1, 1)), cache)
         first = chat.ask(ask("一", document_id="d1"))
         second = chat.ask(ask("一", document_id="d2"))
 

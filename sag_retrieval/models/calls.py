@@ -88,10 +88,7 @@ def give_up(seconds: float) -> None:
 def in_order(
     asked: Iterable[RequestT], start: Callable[[RequestT], Future[ResultT]], window: int
 ) -> Iterator[ResultT | ModelError]:
-    """Results in the order of the requests, with at most `window` started and not yet yielded.
-
-    A failed request yields its error in place of a result.
-    """
+    """Results, or errors, in the order of the requests; at most `window` are started and not yet yielded."""
     waiting: deque[Future[ResultT]] = deque()
     try:
         for one in asked:

@@ -117,10 +117,7 @@ Relevance = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 
 @lru_cache(maxsize=4)
 def open_cross_encoder(name: str) -> Relevance:
-    """A cross-encoder, which reads question and text together: `fastembed:<name or folder>` or another name.
-
-    Without the first word the name or folder is of sentence-transformers.
-    """
+    """A cross-encoder: `fastembed:<name or folder>`, else a name or folder of sentence-transformers."""
     way, _, model = name.partition(":")
     if way != "fastembed":
         model = name.removeprefix("sentence-transformers:")

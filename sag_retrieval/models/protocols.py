@@ -161,10 +161,7 @@ class Embedder(Protocol):
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Vectors of questions: by `embed_queries` of an embedder that tells them from passages, else by `embed`.
-
-    Shape (texts, dimension), as of `Embedder.embed`.
-    """
+    """Vectors of questions, by `embed_queries` of an embedder that tells them from passages, else by `embed`."""
     own: Callable[[Sequence[str]], Vectors] = getattr(embedder, "embed_queries", embedder.embed)
     return own(texts)
 

@@ -154,10 +154,7 @@ class WrongShape(ValueError):  # noqa: N818  always caught
 
 @lru_cache(maxsize=256)
 def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
-    """The JSON schema of an answer for strict mode: every field required, no other allowed.
-
-    None if the answer has a free mapping, which strict mode cannot express. Source: docs/algorithm.md §extraction.21.
-    """
+    """The JSON schema for strict mode; None if that cannot express it (docs/algorithm.md §extraction.21)."""
     schema = _inlined(answer.model_json_schema())
     if not _is_closed(schema):
         return None
@@ -323,10 +320,7 @@ class Dialect:
         parameters: dict[str, Any],
         max_tokens: int | None,
     ) -> dict[str, Any]:
-        """The body of a chat request, without the model's name.
-
-        If the mode cannot carry the schema, it is added as a system message.
-        """
+        """The body of a chat request, without the model's name; it says the schema where the mode cannot."""
         sent = {name: value for name, value in parameters.items() if name not in self.left_out}
         if max_tokens is not None and self.length_name not in self.left_out:
             sent[self.length_name] = max_tokens

@@ -18,10 +18,7 @@ from sag_retrieval.search.options import SearchOptions
 def boost_mentioned_titles(
     arrays: Arrays, reading: ParsedQuery, scores: Floats, length: float, options: SearchOptions
 ) -> Floats:
-    """Raise the best chunk about each subject that the query names to a floor, and the others about it in proportion.
-
-    Otherwise the better known of two subjects takes the first places. Source: docs/algorithm.md §search.13.
-    """
+    """Raise the best chunk of each subject that the query names to a floor (docs/algorithm.md §search.13)."""
     if options.formula.named_floor <= 0:
         return scores
     floor = 1 - (1 - options.formula.named_floor) / length
@@ -176,10 +173,7 @@ def _pairs(index: Index, starts: Rows, length: float, options: SearchOptions, al
 
 
 def document_rarity(frequency: npt.NDArray[Any], document_count: int) -> Floats:
-    """`ln(documents / documents with the key) / ln(documents)`, in [0, 1]: 1 for a key of one document.
-
-    Counts documents, not events: sections of one document share its title key without being similar.
-    """
+    """`ln(documents / documents with the key) / ln(documents)`, in [0, 1]: 1 for a key of one document."""
     if document_count <= 1:
         return np.ones(len(frequency))
     return np.asarray(1 - np.log(np.maximum(frequency, 1)) / np.log(document_count), np.float64)

@@ -25,10 +25,7 @@ LEAST_FIT: Final = 0.15
 
 
 def likelihoods(index: Index, query: Query, chunks: Rows) -> Floats:
-    """Shape (chunks,), in (0, 1), descending: how likely each ranked chunk answers the query.
-
-    A score does not depend on how many hits are returned. Source: docs/algorithm.md §search.18.
-    """
+    """Shape (chunks,), in (0, 1), descending: how likely each ranked chunk answers (docs/algorithm.md §search.18)."""
     covered, later = features(index, query, chunks)
     logit = CONSTANT + COVERED * covered + LATER * later + COVERED_LATER * covered * later
     return np.asarray(np.minimum.accumulate(1 / (1 + np.exp(-logit))), np.float64)

@@ -62,18 +62,12 @@ def dense_share(kind: EmbedderKind, length: float) -> float:
 
 
 def fuse(lexical: Floats, likeness: Floats, share: float) -> Floats:
-    """`(1 − share) · lexical + share · likeness`: BM25 and cosine, each scaled to [0, 1].
-
-    Source: docs/algorithm.md §search.10, §hybrid.4.
-    """
+    """`(1 − share) · lexical + share · likeness`, each scaled to [0, 1] (docs/algorithm.md §search.10)."""
     return np.asarray((1 - share) * lexical + share * likeness, np.float64)
 
 
 def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> TextRoute:
-    """Similarity of every chunk alone, then with its document and neighbours if documents are long.
-
-    Source: docs/algorithm.md §search.11.
-    """
+    """Similarity of every chunk alone, and in its document if long (docs/algorithm.md §search.11)."""
     arrays, query = index.arrays, reading.query
     allowed = query.allowed.chunks if query.allowed else None
     bm25 = arrays.chunk_text.scores(reading.terms)
@@ -163,10 +157,7 @@ class ChunkScores:
 
 
 def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, options: SearchOptions) -> ChunkScores:
-    """Score every chunk; `trust` is the weight of the walk from the keys against the text, in [0, 1].
-
-    Source: docs/algorithm.md §search.10 to §search.14.
-    """
+    """Score every chunk, `trust` being the weight of the walk (docs/algorithm.md §search.10 to §search.14)."""
     arrays = index.arrays
     route = read_texts(index, reading, options)
     candidates, initial = weigh_candidates(arrays, reading, route, keys, options)
@@ -184,10 +175,7 @@ def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, o
 
 
 def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options: SearchOptions) -> float:
-    """The trust in a walk from the seed keys: `key_trust`, less where names are a small part of the query.
-
-    Source: docs/algorithm.md §search.12.
-    """
+    """`key_trust`, less where names are a small part of the query (docs/algorithm.md §search.12)."""
     least = options.formula.named_share
     share = min(1.0, named_share(index, reading) / least) if least > 0 else 1.0
     return share * key_trust(seeds, options.formula.key_trust)
@@ -268,10 +256,7 @@ def restart(key_weight: Floats, chunk_weight: Floats, key_share: float | None) -
 
 
 def text_weight(arrays: Arrays, keys: WeightedKeys, route: TextRoute, options: SearchOptions) -> float:
-    """`beta = text share · n · max(1, m / 2)`: text has more weight if documents are long and keys have many chunks.
-
-    Source: docs/algorithm.md §search.11.
-    """
+    """`beta = text share · n · max(1, m / 2)`, by lengths of documents and keys (docs/algorithm.md §search.11)."""
     return options.formula.text_share * route.chunks_per_document * max(1.0, breadth(arrays, keys) / 2)
 
 

@@ -137,10 +137,7 @@ def wants_earlier(question: str, earlier_said: str | None, later_said: str | Non
 
 
 def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
-    """A ranking in which what holds stands before what it revised; for a question about the past the other way round.
-
-    Source: docs/algorithm.md §search.20.
-    """
+    """A ranking in which what is asked stands before what it revised (docs/algorithm.md §search.20)."""
     if not has_revisions(index) or not len(ranking.chunks):
         return ranking
     known = _revisions_of(index)

@@ -107,10 +107,7 @@ def chunk_values(ranks: npt.ArrayLike, relevance: npt.ArrayLike, options: Segmen
 def scale_by_length(
     values: npt.ArrayLike, lengths: npt.ArrayLike, how: Scaling = "floor", reference: int = 700
 ) -> Floats:
-    """Scale values by the characters of their chunks; short ones keep their value unless `how` is `linear`.
-
-    Source: docs/algorithm.md §segments.2.
-    """
+    """Scale values by the characters of their chunks (docs/algorithm.md §segments.2)."""
     value = np.asarray(values, dtype=np.float64)
     length = np.asarray(lengths, dtype=np.float64)
     if how == "floor":
@@ -121,10 +118,7 @@ def scale_by_length(
 
 
 def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
-    """A query's scores, best first, as relevance in 0 to 1, by `options.relevance`.
-
-    Source: docs/algorithm.md §segments.3.
-    """
+    """A query's scores, best first, as relevance in 0 to 1 (docs/algorithm.md §segments.3)."""
     score = np.asarray(scores, dtype=np.float64)
     return score if options.relevance == "raw" or not score.size else calibrated_relevance(score)
 
@@ -295,10 +289,7 @@ def complete_sections(
     max_length: int,
     overall_max_length: int,
 ) -> list[Segment]:
-    """Extend each segment at either end to the whole section if it contains at least half of the section's chunks.
-
-    Never into another segment or beyond a limit; scores do not change. Source: docs/algorithm.md §segments.6.
-    """
+    """Extend segments that hold half of a section to all of it (docs/algorithm.md §segments.6)."""
     taken = {(s.document_id, chunk) for s in segments for chunk in range(s.chunk_start, s.chunk_end)}
     grown: list[Segment] = []
     for segment in segments:

@@ -119,10 +119,7 @@ def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
 
 
 def fuse(raw: RawScores, options: HybridOptions, *, share: float) -> HybridScores:
-    """All parts and their sum, w being `share`: `(1 − w)·m(bm25) + w·m(cosine) + keyword_boost · overlap + boost`.
-
-    Source: docs/algorithm.md §hybrid.4.
-    """
+    """All parts and their sum, `share` being the weight of the cosine (docs/algorithm.md §hybrid.4)."""
     lexical, likeness = min_max(raw.bm25, raw.allowed), min_max(raw.dense, raw.allowed)
     hybrid = fuse_texts(lexical, likeness, share)
     keyword = options.keyword_boost * raw.keyword

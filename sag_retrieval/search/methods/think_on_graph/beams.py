@@ -22,10 +22,7 @@ _CHINESE = patterns("zh")["several_steps"]
 
 
 def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) -> list[Seed]:
-    """At most 2·`count` entities to start from, by name or shared words, with scores in (0, 1].
-
-    Source: docs/algorithm.md §think-on-graph.3.
-    """
+    """At most 2·`count` entities to start from, by name or shared words (docs/algorithm.md §think-on-graph.3)."""
     named = graph.mentioned(query)[:count]
     seeds = {int(row): name_score(graph, row) for row in named}
     if len(seeds) >= count:
@@ -82,10 +79,7 @@ EdgeRelevance = Callable[[Beam, Rows64], Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordRelevance:
-    """`0.45 · J(question, relation) + 0.45 · J(question, target) + 0.10 · J(question, source)`.
-
-    J is the Jaccard overlap of word sets. Source: docs/algorithm.md §think-on-graph.4.
-    """
+    """How many words of the question relation, target and source share (docs/algorithm.md §think-on-graph.4)."""
 
     graph: KnowledgeGraph
     entities: Overlap
@@ -109,10 +103,7 @@ def expand(
     hop: int,
     allowed: npt.NDArray[np.bool_] | None = None,
 ) -> "Grown":
-    """Every beam, extended by each relevant edge to an entity not yet on it; `allowed` has one flag per triple.
-
-    A grown beam scores `score + 0.75^(hop − 1) · relevance`: docs/algorithm.md §think-on-graph.5.
-    """
+    """Every beam, extended by each relevant edge to an entity not yet on it (docs/algorithm.md §think-on-graph.5)."""
     parts: list[tuple[Rows, Rows64, Floats, Floats]] = []
     for number, beam in enumerate(beams):
         edges = graph.edges_of.row(beam.last).astype(np.int64)
@@ -164,10 +155,7 @@ class Grown:
 
 
 def keep_best(graph: KnowledgeGraph, grown: Grown, width: int) -> list[Beam]:
-    """The `width` best beams, at most one for each entity reached; ties by place.
-
-    Source: docs/algorithm.md §think-on-graph.6.
-    """
+    """The `width` best beams, at most one for each entity reached (docs/algorithm.md §think-on-graph.6)."""
     count = 4 * width
     while True:
         places = grown.best(count)

@@ -45,10 +45,7 @@ MOST_PATHS: Final = 5
 
 
 def evidence_of(index: Index, known: ReleaseGraph, found: Walk, chunks: Rows) -> dict[int, GraphEvidence]:
-    """Paths and triples for the chunks of documents that a walk reached, by row of the chunk.
-
-    Source: docs/algorithm.md §think-on-graph.14.
-    """
+    """Paths and triples for chunks whose documents a walk reached (docs/algorithm.md §think-on-graph.14)."""
     steps = _Steps(index, known)
     beams = sorted((beam for beam in found.beams if beam.edges), key=lambda beam: -beam.score)
     reached = {document.document: document for document in found.documents}
@@ -126,10 +123,7 @@ def hints_of(index: Index, known: ReleaseGraph, reading: ParsedQuery, options: G
 def linked_seeds(
     index: Index, known: ReleaseGraph, reading: ParsedQuery, text: Floats, options: GraphOptions
 ) -> tuple[Seed, ...]:
-    """Entities that the question names, also by alias, and the main entities of its best passages.
-
-    Source: docs/algorithm.md §think-on-graph.12.
-    """
+    """Entities that the question names, and those of its best passages (docs/algorithm.md §think-on-graph.12)."""
     graph, allowed = known.graph, reading.query.allowed
     asked = " ".join([reading.query.text, *reading.query.keys])
     named = [*(rows for _, rows in reading.mentions), *(rows for _, rows, _ in reading.given)]

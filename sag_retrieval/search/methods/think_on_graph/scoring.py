@@ -56,10 +56,7 @@ class PathJudge:
     failures: list[str] = field(default_factory=list)
 
     def choose(self, paths: Sequence[str], count: int) -> list[int]:
-        """Positions of at most `count` chosen paths, each once; empty without a usable answer.
-
-        Source: docs/algorithm.md §think-on-graph.6.
-        """
+        """At most `count` positions, each once; none without an answer (docs/algorithm.md §think-on-graph.6)."""
         listed = "\n".join(f"{number}. {path}" for number, path in enumerate(paths, start=1))
         answer = self._ask("graph_prune", ChosenPaths, paths=listed, count=count)
         numbers = answer.paths if answer else []
@@ -68,10 +65,7 @@ class PathJudge:
     def score(
         self, paths_of: Mapping[int, Sequence[str]], title: Callable[[int], str] = lambda _: ""
     ) -> dict[int, float]:
-        """Document → score in [0, 1]; omitted, unknown or out-of-bounds ones are left out, of several the last counts.
-
-        Source: docs/algorithm.md §think-on-graph.8.
-        """
+        """Document → score in [0, 1], without unusable ones (docs/algorithm.md §think-on-graph.8)."""
         documents = list(paths_of)[:MOST_DOCUMENTS]
         lines = [f"{title(document)}: {'; '.join(paths_of[document])}".removeprefix(": ") for document in documents]
         listed = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
@@ -125,10 +119,7 @@ _FILLED = 0.7
 
 
 def score_by_paths(graph: KnowledgeGraph, beams: Sequence[Beam]) -> dict[int, float]:
-    """Every edge of every beam adds `0.6 · max(0, beam score) + 0.4 · relevance` to its document.
-
-    Source: docs/algorithm.md §think-on-graph.7.
-    """
+    """Every edge adds `0.6 · max(0, beam score) + 0.4 · relevance` (docs/algorithm.md §think-on-graph.7)."""
     scores: dict[int, float] = {}
     for beam in beams:
         for edge, relevance in zip(beam.edges, beam.relevance, strict=True):
@@ -138,10 +129,7 @@ def score_by_paths(graph: KnowledgeGraph, beams: Sequence[Beam]) -> dict[int, fl
 
 
 def combine(candidates: Sequence[int], judged: DocumentScoreMap, by_paths: DocumentScoreMap) -> dict[int, float]:
-    """The judge's scores; if fewer than half are given, the others are `0.7 ·` their scaled path score.
-
-    Source: docs/algorithm.md §think-on-graph.8.
-    """
+    """The judge's scores, with path scores where they are few (docs/algorithm.md §think-on-graph.8)."""
     scores = {document: judged[document] for document in candidates if document in judged}
     if 2 * len(scores) >= len(candidates):
         return scores
@@ -150,18 +138,12 @@ def combine(candidates: Sequence[int], judged: DocumentScoreMap, by_paths: Docum
 
 
 def mix(judged: DocumentScoreMap, scaled: DocumentScoreMap) -> dict[int, float]:
-    """Half the judge's score, 0 without one, and half the scaled path score of every document.
-
-    Source: docs/algorithm.md §think-on-graph.8.
-    """
+    """Half the judge's score, and half the scaled path score (docs/algorithm.md §think-on-graph.8)."""
     return {document: 0.5 * judged.get(document, 0.0) + 0.5 * score for document, score in scaled.items()}
 
 
 def scale(scores: DocumentScoreMap) -> dict[int, float]:
-    """Scores above 0, scaled to [0, 1] by minimum and maximum; all 1 if they are equal.
-
-    Source: docs/algorithm.md §think-on-graph.9.
-    """
+    """Scores above 0, scaled to [0, 1]; all 1 if they are equal (docs/algorithm.md §think-on-graph.9)."""
     above = {document: score for document, score in scores.items() if score > 0}
     if not above:
         return {}
@@ -172,10 +154,7 @@ def scale(scores: DocumentScoreMap) -> dict[int, float]:
 
 
 def scale_by_rank(scores: DocumentScoreMap) -> dict[int, float]:
-    """Scores above 0 as `1 − p / 2n`, the p-th best of n, from 0: path scores have no upper bound.
-
-    Source: docs/algorithm.md §think-on-graph.9.
-    """
+    """Scores above 0 as `1 − p / 2n`, the p-th best of n, from 0 (docs/algorithm.md §think-on-graph.9)."""
     best = sorted((document for document, score in scores.items() if score > 0), key=lambda d: -scores[d])
     return {document: 1 - place / (2 * len(best)) for place, document in enumerate(best)}
 

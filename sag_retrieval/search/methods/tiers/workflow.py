@@ -35,10 +35,7 @@ class Turn:
 
 
 def stand_alone(index: Index, question: str, earlier: Sequence[Turn], allowed: Allowed | None = None) -> str:
-    """The question with the names that it refers to; as it is where it refers to nothing said before.
-
-    Source: docs/algorithm.md §tiers.4.
-    """
+    """The question with the names that it refers to in earlier turns, if any (docs/algorithm.md §tiers.4)."""
     own = names_in(index, question, allowed)
     refers = _REFERS_ZH if is_cjk(question) else _REFERS_EN
     if not earlier or (own and not refers.search(question) and not _GOES_ON.search(question)):

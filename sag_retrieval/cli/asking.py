@@ -83,15 +83,6 @@ _WITH_MESSAGES: Final = {
 _NO_QUERY: Final = "give QUERY, or a conversation with --messages"
 
 
-def _ask_by_pipeline(path: str, query: str, *, release_id: str | None, is_json: bool) -> None:
-    from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
-
-    pipeline = _pipeline(path)
-    with open_release(release=release_id) as release:
-        record = release.run(pipeline, query)
-    print_json(record) if is_json else _show_record(Terminal(), record)
-
-
 def _evaluate_by_pipeline(
     path: str, questions: Path, *, ks: Sequence[int], release_id: str | None, is_json: bool
 ) -> None:
@@ -183,7 +174,10 @@ def search(  # noqa: PLR0913  one argument per option
     from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
 
     if messages is not None:
-        _check_conversation(given.method)
+        if given.method != "tiers":
+            raise WrongCall(f"--messages is for --method tiers, not for {given.method}; add --method tiers")
+        if besides := _given_besides(_WITH_MESSAGES):
+            raise WrongCall(f"a conversation is searched without {', '.join(besides)}; leave it out")
         _search_tiers(query, messages, given, explain=explain, is_json=is_json)
         return
     if query is None:
@@ -209,14 +203,6 @@ def search(  # noqa: PLR0913  one argument per option
         print_json(result.to_dict())
     else:
         show_result(Terminal(), result, explain=explain, is_restricted=bool(given.sql or given.conditions))
-
-
-def _check_conversation(method: str) -> None:
-    if method != "tiers":
-        raise WrongCall(f"--messages is for --method tiers, not for {method}; add --method tiers")
-    besides = _given_besides(_WITH_MESSAGES)
-    if besides:
-        raise WrongCall(f"a conversation is searched without {', '.join(besides)}; leave it out")
 
 
 class _AskCommand(click.Command):
@@ -256,7 +242,10 @@ def ask(*, query: str, mode: "Mode", given: AskedQuery, explain: bool, pipeline:
     from sag_retrieval import open_release  # noqa: PLC0415
 
     if pipeline is not None:
-        _ask_by_pipeline(pipeline, query, release_id=given.release_id, is_json=is_json)
+        stages = _pipeline(pipeline)
+        with open_release(release=given.release_id) as release:
+            record = release.run(stages, query)
+        print_json(record) if is_json else _show_record(Terminal(), record)
         return
     arguments = given.restriction() | given.ask_arguments()
     console = Terminal(stderr=is_json)

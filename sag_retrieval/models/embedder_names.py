@@ -75,11 +75,6 @@ def split_name(name: str) -> tuple[str, Adjustments]:
     return model, Adjustments(**told)  # type: ignore[arg-type]  # prefixes are texts, the others numbers
 
 
-def _written(model: str, adjusted: Adjustments) -> str:
-    told = {key: value for key, value in asdict(adjusted).items() if value}
-    return f"{model}?{urlencode(told, quote_via=quote)}" if told else model
-
-
 _SEARCH = "Represent this sentence for searching relevant passages: "
 _INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 FAMILIES: Final = (
@@ -121,7 +116,8 @@ def embedder_name(settings: Settings) -> str:
         told["query_prefix"] = prefixes[0]
     if "passage_prefix=" not in name:
         told["passage_prefix"] = prefixes[1]
-    return _written(model, Adjustments(**told))
+    told = {key: value for key, value in told.items() if value}
+    return f"{model}?{urlencode(told, quote_via=quote)}" if told else model
 
 
 def _family(model: str) -> tuple[str, str]:

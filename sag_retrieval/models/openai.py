@@ -92,7 +92,8 @@ async def receive(opened: Any, heard: Callable[[], None]) -> Received:  # noqa: 
     finally:
         await opened.aclose()
     if not found.pieces and not is_whole:
-        found.take(_object(b"\n".join(rest)), "message")
+        body = json.loads(b"\n".join(rest))
+        found.take(body if isinstance(body, dict) else {}, "message")
     elif not is_whole and not found.finish_reason:
         raise BrokenOff("the answer broke off")
     return found
@@ -114,12 +115,6 @@ async def _lines(opened: Any, heard: Callable[[], None]) -> AsyncIterator[bytes]
         for line in whole:
             yield line
     yield began
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    """A body of JSON; empty where it is something else than an object."""
-    read = json.loads(body)
-    return read if isinstance(read, dict) else {}
 
 
 def repeated_passage(text: str) -> str:

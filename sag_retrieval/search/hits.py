@@ -32,16 +32,11 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
         query.text,
         release,
         method,
-        hits_of(index, ranking, scores, query.allowed),
+        tuple(hits_of(index, ranking, scores, query.allowed)),
         keys,
         dict(ranking.seconds),
         dict(ranking.trace),
     )
-
-
-def hits_of(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None = None) -> tuple[Hit, ...]:
-    """The chunks of a ranking with the score, the text, the events and the keys of each; revisions by allowed ones."""
-    return tuple(_hits(index, ranking, scores, allowed))
 
 
 def keys_of(index: Index, rows: Rows) -> list[dict[str, Any]]:
@@ -71,8 +66,8 @@ def count_stage(index: Index, query: Query, name: str, chunks: Rows) -> dict[str
     return stage
 
 
-def _hits(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None) -> Iterator[Hit]:
-    """The hits; each table is read once for all of them, since reading one row costs as much as many."""
+def hits_of(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None = None) -> Iterator[Hit]:
+    """The chunks of a ranking with the score, text, events and keys of each; each table is read once for all."""
     arrays, chunks = index.arrays, ranking.chunks
     documents = _taken(index, "documents", ("title", "metadata"), arrays.chunk_document[chunks])
     sizes, events = _events(index, chunks)

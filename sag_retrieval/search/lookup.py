@@ -92,7 +92,7 @@ def chunk_by_id(index: Index, chunk_id: str, allowed: Allowed | None = None) -> 
     row = _row(index, "chunks", "chunk_id", chunk_id)
     if allowed is not None and not allowed.chunks[row]:
         raise _absent("chunks", "chunk_id", chunk_id)
-    hit = hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)), np.zeros(1))[0]
+    hit = next(hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)), np.zeros(1)))
     return ChunkResult(**{name: getattr(hit, name) for name in ChunkResult.__slots__})
 
 

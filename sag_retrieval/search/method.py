@@ -219,19 +219,14 @@ def parse_query(index: Index, query: Query) -> ParsedQuery:
         raise QueryError("the query is empty; ask with at least one word, as in `sag search 'who …'`")
     text = query.text if query.text.strip() else " ".join(given)
     vectors = embed_queries(index.embedder, [text, *given])
-    mentions = index.arrays.mentions
+    mentions, numbers = index.arrays.mentions, index.arrays.terms.numbers
     return ParsedQuery(
         query=query,
         vector=vectors[[0]],
-        terms=_terms(index, text),
+        terms={**numbers(without_question_words(text))} or {**numbers(text)},
         mentions=mentions.find(text),
         given=[(key, mentions.exact(key), vectors[[place]]) for place, key in enumerate(given, start=1)],
     )
-
-
-def _terms(index: Index, text: str) -> Mapping[int, float]:
-    """Terms of a text without the words that only ask; all of them if it has no others."""
-    return {**index.arrays.terms.numbers(without_question_words(text))} or {**index.arrays.terms.numbers(text)}
 
 
 def weigh_names(index: Index, reading: ParsedQuery, weight: float) -> ParsedQuery:

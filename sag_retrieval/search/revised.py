@@ -179,16 +179,13 @@ def _steps(known: _Revisions, chunk: int, question: str, asked: frozenset[str]) 
     for by, other, is_back in ((known.by_earlier, "later", False), (known.by_later, "earlier", True)):
         for number in by.get(chunk, ()):
             row = known.rows[number]
-            if f"{other}_chunk" not in row or not _is_asked(known.terms[number], asked):
+            is_asked = asked and len(known.terms[number] & asked) >= _ASKED_SHARE * len(asked)
+            if f"{other}_chunk" not in row or not is_asked:
                 continue
             if row["kind"] not in _ORDERED and (row["evidence"] != UNCONFIRMED or is_back):
                 continue
             if wants_earlier(question, row["earlier_said"], row["later_said"]) is is_back:
                 yield row[f"{other}_chunk"], row[f"{other}_said"] or "", row[f"{other}_event_id"]
-
-
-def _is_asked(about: frozenset[str], asked: frozenset[str]) -> bool:
-    return bool(asked) and len(about & asked) >= _ASKED_SHARE * len(asked)
 
 
 def hit_revisions(

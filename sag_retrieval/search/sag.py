@@ -140,14 +140,12 @@ def _hop(search: SearchState, number: int) -> dict[str, Any]:
     keys = search.hops[number]
     gained = np.flatnonzero(keys.hops == number + 1)
     order = gained[np.lexsort((keys.rows[gained], -keys.weights[gained]))]
-    events = _events_of(search, search.hops[number - 1].rows) if number else search.expansion.events
+    events, allowed = search.expansion.events, search.reading.query.allowed
+    if number:
+        before = search.hops[number - 1].rows
+        events = links_from(search.index.arrays.key_events, before, allowed.events if allowed else None)[1]
     found = [key_of(search.index, int(keys.rows[place])) | {"weight": float(keys.weights[place])} for place in order]
     return {"hop": number + 1, "events": len(events), "keys_gained": found}
-
-
-def _events_of(search: SearchState, keys: Rows) -> Rows:
-    allowed = search.reading.query.allowed
-    return links_from(search.index.arrays.key_events, keys, allowed.events if allowed else None)[1]
 
 
 def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:

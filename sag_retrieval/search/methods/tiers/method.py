@@ -143,9 +143,9 @@ def _by_category(source: ReleaseTiers, response: TiersFound) -> Floats:
     """Shape (chunks,): a tenth of the score of the best hit category with one of its events."""
     found = np.zeros(source.index.arrays.chunk_count)
     hits = response.hits["category"]
-    number = {row: n for n, row in enumerate(source.categories.ids)}
-    for (row, _), score in zip(hits, _scores([score for _, score in hits]), strict=True):
-        chunks = source.index.arrays.event_chunk[source.categories.events.row(number[row])]
+    numbers = source.categories.numbers([row for row, _ in hits])
+    for number, score in zip(numbers, _scores([score for _, score in hits]), strict=True):
+        chunks = source.index.arrays.event_chunk[source.categories.events.row(number)]
         np.maximum.at(found, chunks, max(float(score), 0.0))
     return _CATEGORY * found
 
@@ -297,12 +297,13 @@ class _Ways:
         if tier == "resource":
             rows = np.isin(arrays.chunk_document, self.source.rows_of(tier, ids))
             return np.flatnonzero(rows).astype(np.int32)
-        events: npt.NDArray[np.integer] = self.source.rows_of("item", ids) if tier == "item" else self._members(ids)
+        categories = self.source.categories
+        events: npt.NDArray[np.integer] = (
+            self.source.rows_of("item", ids)
+            if tier == "item"
+            else np.concatenate([categories.events.row(number) for number in categories.numbers(ids)])
+        )
         return np.asarray(arrays.event_chunk[events], np.int32)
-
-    def _members(self, ids: list[str]) -> npt.NDArray[np.integer]:
-        number = {row: n for n, row in enumerate(self.source.categories.ids)}
-        return np.concatenate([self.source.categories.events.row(number[row]) for row in ids])
 
     def to(self, chunk: int) -> dict[str, Any]:
         """The way to one chunk: its steps, the rows on it, and a sentence."""

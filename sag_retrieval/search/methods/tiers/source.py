@@ -45,6 +45,11 @@ class Categories:
         passing[owners[chosen]] = True
         return passing
 
+    def numbers(self, ids: Sequence[str]) -> list[int]:
+        """Numbers of those with these ids; unknown ones are left out."""
+        number = {row: n for n, row in enumerate(self.ids)}
+        return [number[row] for row in ids if row in number]
+
     def row(self, number: int) -> dict[str, Any]:
         """One of them without its vector."""
         return {
@@ -217,9 +222,8 @@ class ReleaseTiers:
 
     def _below(self, tier: Tier, parents: Sequence[str]) -> npt.NDArray[np.integer]:
         if tier == "item":
-            number = {row: n for n, row in enumerate(self.categories.ids)}
-            known = np.array([number[row] for row in parents if row in number], np.int64)
-            return self.categories.events.items[self.categories.events.gather(known)[1]]
+            events = self.categories.events
+            return events.items[events.gather(np.array(self.categories.numbers(parents), np.int64))[1]]
         arrays = self.index.arrays
         return arrays.chunk_document[arrays.event_chunk[self.rows_of("item", parents)]]
 
@@ -238,8 +242,7 @@ class ReleaseTiers:
 
     def _plain_rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
         if tier == "category":
-            number = {row: n for n, row in enumerate(self.categories.ids)}
-            return [self.categories.row(number[row]) for row in ids]
+            return list(map(self.categories.row, self.categories.numbers(ids)))
         table = self.index.rows[_TABLES[tier][0]]
         chosen = table.select(_CAPTION) if tier == "resource" else table
         found: list[dict[str, Any]] = take_rows(chosen, self.rows_of(tier, ids)).to_pylist()

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sag_retrieval.rag.stages import RAGData
     from sag_retrieval.search.methods.hybrid import HybridOptions
     from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
-    from sag_retrieval.search.methods.tiers.options import TiersOptions
+    from sag_retrieval.search.methods.tiers.workflow import TiersOptions
     from sag_retrieval.search.options import SearchOptions
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
     from sag_retrieval.search.methods.tiers.method import Conversation
-    from sag_retrieval.search.methods.tiers.options import TiersOptions
     from sag_retrieval.search.methods.tiers.result import TiersResult
+    from sag_retrieval.search.methods.tiers.workflow import TiersOptions
     from sag_retrieval.search.revised import Seen
 
 

@@ -394,7 +394,7 @@ def _search_tiers(
 ) -> None:
     """Print the categories, events and documents found for a conversation whose next question is `query`."""
     from sag_retrieval import open_release  # noqa: PLC0415
-    from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
+    from sag_retrieval.search.methods.tiers.workflow import TiersOptions  # noqa: PLC0415
 
     if query is None and messages is None:
         raise click.UsageError(_NO_QUERY)

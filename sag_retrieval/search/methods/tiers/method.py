@@ -19,7 +19,6 @@ from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.search.hits import count_stage
 from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
-from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.result import TiersResult, result_of
 from sag_retrieval.search.methods.tiers.source import (
     COMMUNITIES,
@@ -31,7 +30,9 @@ from sag_retrieval.search.methods.tiers.source import (
 )
 from sag_retrieval.search.methods.tiers.workflow import (
     TIERS,
+    TierOptions,
     TiersFound,
+    TiersOptions,
     TierStep,
     Turn,
     question_text,

@@ -4,19 +4,56 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
 
 from sag_retrieval.core.errors import ModelError, QueryError, RecordError
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.public import public
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, language_of
 from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.release.arrays import Allowed, Index
-from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.source import ReleaseTiers, RowHit, Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierOptions(CheckedOptions):
+    """Options of one tier."""
+
+    enabled: bool = True
+    """Whether this tier is searched."""
+    top_k: Annotated[int, Bounds(1)] = 5
+    """Number of hits in this tier."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TiersOptions(CheckedOptions):
+    """Options of all tiers, see docs/algorithm.md §tiers."""
+
+    method: Literal["rag", "llm"] = "rag"
+    """Choose rows by vectors, with scores; or by the language model among the rows below its earlier choice."""
+    route_intention: bool = True
+    """Ask first whether retrieval is needed, and resolve references in the question."""
+    sufficiency_check: bool = True
+    """Ask after categories and after events whether they suffice."""
+    category: TierOptions = field(default_factory=TierOptions)
+    """The tier of communities."""
+    item: TierOptions = field(default_factory=TierOptions)
+    """The tier of events."""
+    resource: TierOptions = field(default_factory=TierOptions)
+    """The tier of documents."""
+    candidates: Annotated[int, Bounds(1), Internal()] = 100
+    """Highest number of rows shown to a language model; more are preselected by vectors."""
+    categories: str = "communities"
+    """What the categories are: `communities`, or `key:TYPE` for one per text key of a type, such as `key:person`."""
+    widen: Annotated[bool, Internal()] = True
+    """Method `llm`: if the tier above found nothing, choose among all rows."""
+    language: str | None = None
+    """Language of the prompts; None: the question's."""
+
 
 _MOST_NAMES: Final = 4
 _REFERS_EN = patterns("en")["refers_back"]

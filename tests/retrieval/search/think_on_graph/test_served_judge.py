@@ -8,7 +8,7 @@ from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods.think_on_graph.method import think_on_graph_method
 from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
 from sag_retrieval.search.methods.tiers.method import tiers_method
-from sag_retrieval.search.methods.tiers.options import TiersOptions
+from sag_retrieval.search.methods.tiers.workflow import TiersOptions
 from tests.support.chat_server import ChatServer
 from tests.support.simulated_judge import Landmark, Shown, SimulatedJudge, unusable
 from tests.support.small_release import build_index

@@ -10,9 +10,8 @@ from sag_retrieval.models.protocols import Reply
 from sag_retrieval.release.arrays import Allowed
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods.tiers.method import tiers_method
-from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.source import ReleaseTiers, load_categories
-from sag_retrieval.search.methods.tiers.workflow import Chosen, retrieve
+from sag_retrieval.search.methods.tiers.workflow import Chosen, TierOptions, TiersOptions, retrieve
 from tests.support.small_release import build_index
 
 GO_ON = {"decision": "RETRIEVE", "rewritten_query": ""}

@@ -9,9 +9,15 @@ import pytest
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.search.method import best_rows
-from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.source import cosines
-from sag_retrieval.search.methods.tiers.workflow import Decision, question_text, read_decision, retrieve
+from sag_retrieval.search.methods.tiers.workflow import (
+    Decision,
+    TierOptions,
+    TiersOptions,
+    question_text,
+    read_decision,
+    retrieve,
+)
 from tests.support.golden import recorded
 
 CASES = recorded("memu_retrieve")

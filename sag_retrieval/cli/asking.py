@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from sag_retrieval.search.result import SearchResult
 
 _STAGES: Final = ("retrieval", "reranking", "refining")
-_WITH_PIPELINE: Final = {"pipeline", "query", "questions", "release_id", "is_json", "ks"}
+_WITH_PIPELINE: Final = frozenset("pipeline query questions release_id is_json ks".split())
 """Parameters that mean something beside `--pipeline`."""
 _SHOWN = 5
 
@@ -68,17 +68,7 @@ _with_messages = click.option(
     help='With `--method tiers`: a conversation, a JSON list of {"role", "content"}; `-` reads standard input.',
 )
 _with_explain = click.option("--explain", is_flag=True, help="Also show how each hit was found.")
-_WITH_MESSAGES: Final = {
-    "query",
-    "messages",
-    "method",
-    "pairs",
-    "sql",
-    "conditions",
-    "release_id",
-    "explain",
-    "is_json",
-}
+_WITH_MESSAGES: Final = frozenset("query messages method pairs sql conditions release_id explain is_json".split())
 """Parameters that mean something beside `--messages`."""
 _NO_QUERY: Final = "give QUERY, or a conversation with --messages"
 

@@ -134,15 +134,7 @@ def _ends_string(text: str, after: int) -> bool:
 
 _NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}
 _TOO_LONG = ("context_length", "context length", "context window", "too long", "maximum context")
-_LEFT_OUT = (
-    "stream_options",
-    "stream",
-    "reasoning_effort",
-    "temperature",
-    "seed",
-    "max_tokens",
-    "max_completion_tokens",
-)
+_LEFT_OUT = "stream_options stream reasoning_effort temperature seed max_tokens max_completion_tokens".split()
 """Parameters that a server may refuse; a name that another begins with comes after it."""
 _NOT_SENT = ("default", "title")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"

@@ -170,10 +170,6 @@ class AnswerCache:
         with self._lock, self._reading():
             return dict(self._connection.execute("select call_id, calls from answers where calls <> 1"))
 
-    def __len__(self) -> int:
-        with self._lock, self._reading():
-            return int(self._connection.execute("select count(*) from answers").fetchone()[0])
-
     def __iter__(self) -> Iterator[Answered]:
         with self._lock, self._reading():
             rows = self._connection.execute(f"select {_COLUMNS} from answers order by call_id").fetchall()  # noqa: S608

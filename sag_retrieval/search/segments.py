@@ -110,11 +110,7 @@ def scale_by_length(
     """Scale values by the characters of their chunks (docs/algorithm.md §segments.2)."""
     value = np.asarray(values, dtype=np.float64)
     length = np.asarray(lengths, dtype=np.float64)
-    if how == "floor":
-        return value * (np.maximum(length, reference) / reference)
-    if how == "linear":
-        return value * (length / reference)
-    raise SettingsError(f"length scaling {how!r} is unknown; give 'floor' or 'linear'")
+    return value * ((np.maximum(length, reference) if how == "floor" else length) / reference)
 
 
 def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:

@@ -79,18 +79,6 @@ class TiersResult(Convertible):
     def _repr_html_(self) -> str:
         return render_html("tiers", found=self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result as plain values: what `sag search --method tiers --messages FILE --json` prints.
-
-        Examples:
-            >>> from sag_retrieval import open_release
-            >>> with open_release() as release:
-            ...     found = release.retrieve("Who made the O-ring?")
-            >>> [row["tier"] for row in found.to_dict()["items"]][:1]
-            ['item']
-        """
-        return asdict(self)
-
     def to_arrow(self) -> pa.Table:
         """One row per category, event and document; a key of an event reads `type: value unit`.
 

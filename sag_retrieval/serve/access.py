@@ -1,7 +1,6 @@
 """Who may ask a server, of what part of the release, and how often; and the release that is current."""
 
 import hashlib
-import json
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -14,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sag_retrieval.api import Release, open_release
@@ -299,24 +299,33 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         refused = self._refused(scope, headers)
         if refused is not None:
-            await _refuse(send, *refused)
+            await _refuse(scope, receive, send, refused)
             return
-        body = _Body(receive)
-        try:
-            await self._app(scope, body.receive, send)
-        except HTTPException as error:  # of a body that no application took for its own
-            await _refuse(send, error.status_code, error.detail)
+        size = 0
 
-    def _refused(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | tuple[int, str, int] | None:
+        async def bounded() -> Message:  # a body ends where it is too large, whatever its header says
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > MOST_BODY:
+                raise HTTPException(413, f"the request has more than {MOST_BODY:,} bytes")
+            return message
+
+        try:
+            await self._app(scope, bounded, send)
+        except HTTPException as error:  # of a body that no application took for its own
+            await _refuse(scope, receive, send, (error.status_code, error.detail, 0))
+
+    def _refused(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str, int] | None:
         origin = headers.get(b"origin", "")
         if not self._is_known(headers.get(b"host", "")) or (origin and not self._is_known(origin.partition("://")[2])):
-            return 421, "this server does not answer for that host name; `sag serve --allow-host NAME` lets it"
+            return 421, "this server does not answer for that host name; `sag serve --allow-host NAME` lets it", 0
         if self._keys is None or scope["path"] in self._open:
             return None
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
         key = self._keys.named_by(token.strip() if scheme.lower() == "bearer" else headers.get(b"x-api-key", ""))
         if key is None:
-            return 401, "no valid key; send it as `Authorization: Bearer KEY`"
+            return 401, "no valid key; send it as `Authorization: Bearer KEY`", 0
         scope.setdefault("state", {})["sag_key"] = key
         wait = self._keys.wait(key)
         return (429, f"the rate of this key is {key.rate:g} requests a minute", 1 + int(wait)) if wait else None
@@ -328,27 +337,11 @@ class Guard:
         return name.lower() in self._hosts
 
 
-class _Body:
-    """A body that ends where it is too large, whatever its header says."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive, self._size = receive, 0
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        self._size += len(message.get("body", b""))
-        if self._size > MOST_BODY:
-            raise HTTPException(413, f"the request has more than {MOST_BODY:,} bytes")
-        return message
-
-
-async def _refuse(send: Send, status: int, reason: str, seconds: int = 0) -> None:
-    body = json.dumps(error_body(status, reason)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(b"retry-after", str(seconds).encode())] if seconds else []
-    headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []  # noqa: PLR2004  no key
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _refuse(scope: Scope, receive: Receive, send: Send, told: tuple[int, str, int]) -> None:
+    status, reason, seconds = told
+    headers = {"retry-after": str(seconds)} if seconds else {}
+    headers |= {"www-authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004  no key
+    await JSONResponse(error_body(status, reason), status, headers)(scope, receive, send)
 
 
 _KINDS: Final = {401: "invalid_api_key", 404: "not_found", 413: "too_large", 429: "rate_limit_exceeded"}

@@ -1,7 +1,7 @@
 """The commands that query a release: search, ask, evaluate; the latter two also by a file of a pipeline."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -327,7 +327,11 @@ def _evaluate_answers(
 
     named = {"mode": mode, **given.restriction(), **given.ask_arguments()}
     with _opened_for(asked, path, given.release_id) as release:
-        scored = evaluate_answers(_answering(release, given.keys, named), asked, ks=ks, mode=mode)
+
+        def answer(question: str, own: Sequence[str] = ()) -> "Answer":
+            return release.ask(question, keys=[*given.keys, *own] or None, **named)
+
+        scored = evaluate_answers(answer, asked, ks=ks, mode=mode)
     told = scored.to_dict()
     each = f"{told['calls_per_question']:.1f} calls and {told['tokens_per_question']:,.0f} tokens each"
     print_json(told) if is_json else show_scores(Terminal(), scored, f"{mode}, {each}")
@@ -353,14 +357,6 @@ def _text_of(release: "Release", document_id: str) -> str | None:
         return release.document(document_id).text
     except QueryError:
         return None
-
-
-def _answering(release: "Release", keys: Sequence[str], given: Mapping[str, Any]) -> "Callable[..., Answer]":
-
-    def answer(question: str, own: Sequence[str] = ()) -> "Answer":
-        return release.ask(question, keys=[*keys, *own] or None, **given)
-
-    return answer
 
 
 def _explained(release: "Release", method: str, given: Mapping[str, Any], asked: "Question") -> "SearchResult":

@@ -138,7 +138,7 @@ class HashingEmbedder:
 
     def _embed_batch(self, texts: Sequence[str]) -> csr_array:
         counts, features = _count_features(texts)
-        weights = _weights(features) * self.fitted.idf(features)
+        weights = np.where(features & _WHOLE, 1.0, NGRAM_WEIGHT) * self.fitted.idf(features)
         counts.data = (1 + np.log(counts.data)) * weights[counts.indices]
         columns = ((features >> np.uint64(20)) & np.uint64(0xFFFFFFFF)) % np.uint64(self.dimension)
         signs = 1 - 2 * (features >> np.uint64(63)).astype(np.float64)
@@ -188,10 +188,6 @@ def _hash(text: str, *, is_whole: bool) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=salt).digest()
     number = int.from_bytes(digest, "little")
     return number | int(_WHOLE) if is_whole else number & ~int(_WHOLE)
-
-
-def _weights(features: Words64) -> npt.NDArray[np.float64]:
-    return np.where(features & _WHOLE, 1.0, NGRAM_WEIGHT)
 
 
 def _unit_rows(rows: csr_array) -> csr_array:

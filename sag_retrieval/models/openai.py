@@ -252,7 +252,8 @@ class OpenAIChat(_OfServer):
             {"role": "assistant", "content": first.text[:_QUOTED]},
             {"role": "user", "content": again},
         ]
-        second = await self._complete(messages, request, self._longer(request, limit))
+        least = 0 if request.max_tokens else self.options.max_answer_tokens or 0
+        second = await self._complete(messages, request, limit and max(2 * limit, least))
         usage = first.cost + second.cost
         value, fault, is_truncated = _value_of(second, request)
         if value is None or (is_truncated and not any(dict(value).values())):
@@ -269,10 +270,6 @@ class OpenAIChat(_OfServer):
         if request.max_tokens or bound is None or self._is_thinking:
             return request.max_tokens or bound
         return min(bound, LEAST_ANSWER + ANSWER_PER_PROMPT * estimate_tokens(request.prompt))
-
-    def _longer(self, request: Request[AnswerT], limit: int | None) -> int | None:
-        least = 0 if request.max_tokens else self.options.max_answer_tokens or 0
-        return limit and max(2 * limit, least)
 
     async def _complete(self, messages: list[dict[str, str]], request: Request[AnswerT], limit: int | None) -> Received:
         dialect = self._dialect

@@ -127,7 +127,9 @@ def power(
         passed = stay_chunk + of_chunk @ (key * pass_key)[: of_chunk.shape[1]]
         before, chunk = chunk, back * (chunk - before) + before + onward * (passed - chunk)
     chunk = np.maximum(chunk, 0)
-    return _to_one(stay_key + of_key @ (chunk * pass_chunk)[: of_key.shape[1]], chunk)
+    key = stay_key + of_key @ (chunk * pass_chunk)[: of_key.shape[1]]
+    total = key.sum() + chunk.sum()
+    return (key / total, chunk / total) if total > 0 else (key, chunk)
 
 
 def _spread_out(seeds: Seeds, lists: CsrLists) -> Floats:
@@ -198,8 +200,3 @@ def _spread(lists: CsrLists, rows: npt.NDArray[Any], mass: Floats, rest: Floats)
     reached = lists.items[place]
     np.add.at(rest, reached, (mass / lists.degrees[rows])[owner])
     return reached
-
-
-def _to_one(key: Floats, chunk: Floats) -> tuple[Floats, Floats]:
-    total = key.sum() + chunk.sum()
-    return (key / total, chunk / total) if total > 0 else (key, chunk)

@@ -1,6 +1,6 @@
 """Think-on-Graph as a search method: hints from the release guide the walk, documents are scored, then chunks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -74,13 +74,10 @@ class _Steps:
         """The paths that end in the document, else those through it, and its triples; those of the chunk first."""
         ends = [beam for beam in beams if self._document(beam.edges[-1]) == document.document]
         through = (beam for beam in beams if any(self._document(edge) == document.document for edge in beam.edges))
-        paths = self._chunk_first(ends or list(through), chunk)[:MOST_PATHS]
+        paths = sorted(ends or through, key=lambda beam: all(self.known.chunk[e >> 1] != chunk for e in beam.edges))
         stated = [triple for triple in document.evidence_triples if triple < self.known.triple_count]
         stated.sort(key=lambda triple: int(self.known.chunk[triple]) != chunk)
-        return GraphEvidence(tuple(map(self._path, paths)), tuple(map(self._step, stated)))
-
-    def _chunk_first(self, beams: Iterable[Beam], chunk: int) -> list[Beam]:
-        return sorted(beams, key=lambda beam: all(int(self.known.chunk[edge >> 1]) != chunk for edge in beam.edges))
+        return GraphEvidence(tuple(map(self._path, paths[:MOST_PATHS])), tuple(map(self._step, stated)))
 
     def _document(self, edge: int) -> int:
         return int(self.known.graph.document[edge >> 1])

@@ -84,7 +84,8 @@ class PathJudge:
             step=step,
             system=prompt.system,
         )
-        known = _answers_of(self.chat)
+        with _lock:
+            known = _answers.setdefault(self.chat, {})
         place = (step, prompt.system, request.prompt)
         if place in known:
             return answer.model_validate(known[place])
@@ -103,14 +104,8 @@ class PathJudge:
 
 _MOST_ANSWERS = 2_000
 _answers: "WeakKeyDictionary[ChatModel, dict[tuple[str, str, str], Any]]" = WeakKeyDictionary()
+"""Usable answers of a model by step and prompt, as long as it is open: the same question costs once."""
 _lock = Lock()
-
-
-def _answers_of(chat: ChatModel) -> dict[tuple[str, str, str], Any]:
-    """Usable answers of a model by step and prompt, as long as it is open: the same question costs once."""
-    with _lock:
-        return _answers.setdefault(chat, {})
-
 
 DocumentScoreMap = Mapping[int, float]
 """Document → score."""

@@ -1,7 +1,7 @@
 """Tiered retrieval as a search method: from the rows found in the tiers to chunks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -33,7 +33,6 @@ from sag_retrieval.search.methods.tiers.workflow import (
     TierOptions,
     TiersFound,
     TiersOptions,
-    TierStep,
     Turn,
     question_text,
     retrieve,
@@ -76,11 +75,13 @@ def tiers_method(
             response = retrieve([asked], source, options, chat=chat)
         with stopwatch("rank"):
             parts = _parts(source, reading, response)
-            parts = _shared_out(index, parts, is_judged=any(step.calls and not step.note for step in response.trace))
+            is_judged = any(step.calls and not step.note for step in response.trace)
+            share = structure_share(index.arrays, parts["text"], is_judged=is_judged)
+            parts = {name: part if name == "text" else share * part for name, part in parts.items()}
         scores = sum(parts.values(), np.zeros(index.arrays.chunk_count))
         allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
-        trace = {"tiers": [_plain(step) for step in response.trace], "stopped_at": response.stopped_at}
+        trace = {"tiers": [asdict(step) for step in response.trace], "stopped_at": response.stopped_at}
         more = explain(source, query, response, ranking.chunks) if query.explain else {}
         return replace(ranking, trace={**trace, **more})
 
@@ -96,10 +97,6 @@ def categories_of(index: Index, home: Path | None, source: str) -> Categories:
                 _kept.pop(next(iter(_kept)))
             _kept[name] = (index, load_categories(index, home, source))
         return _kept[name][1]
-
-
-def _plain(step: TierStep) -> dict[str, Any]:
-    return {field.name: getattr(step, field.name) for field in fields(step)}
 
 
 def _parts(source: ReleaseTiers, reading: ParsedQuery, response: TiersFound) -> dict[str, Floats]:
@@ -118,12 +115,6 @@ def _parts(source: ReleaseTiers, reading: ParsedQuery, response: TiersFound) -> 
     parts["category"] = _by_shared_category(source, events, parts["item"]) if items else _by_category(source, response)
     parts["text"] = _TEXT * _text(source, reading)
     return parts
-
-
-def _shared_out(index: Index, parts: dict[str, Floats], *, is_judged: bool) -> dict[str, Floats]:
-    """The parts with those of the tiers reduced to their share."""
-    share = structure_share(index.arrays, parts["text"], is_judged=is_judged)
-    return {name: part if name == "text" else share * part for name, part in parts.items()}
 
 
 def _by_shared_category(source: ReleaseTiers, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:

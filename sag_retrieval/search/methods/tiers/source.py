@@ -213,7 +213,8 @@ class ReleaseTiers:
         if tier == "category":
             passing = np.flatnonzero(self._passing())
             return [self.categories.ids[number] for number in passing]
-        flags = self._events() if tier == "item" else self._documents()
+        every = np.ones(self.index.arrays.event_count, np.bool_) if self.allowed is None else self.allowed.events
+        flags = every if tier == "item" else self._documents()
         if parents is not None:
             below = np.zeros(len(flags), np.bool_)
             below[self._below(tier, parents)] = True
@@ -274,9 +275,6 @@ class ReleaseTiers:
 
     def _passing(self) -> Flags:
         return self.categories.passing(self.allowed.events if self.allowed else None)
-
-    def _events(self) -> Flags:
-        return self.allowed.events if self.allowed else np.ones(self.index.arrays.event_count, np.bool_)
 
     def _documents(self) -> Flags:
         has_chunk = np.zeros(self.index.arrays.document_count, np.bool_)

@@ -175,12 +175,19 @@ def method_entry(name: str) -> MethodEntry:
     return METHODS[name]
 
 
+def method_named(
+    name: str, options: object = None, *, chat: ChatModel | None = None, home: Path | None = None
+) -> Method:
+    """The method of this name, with the arguments of `MethodEntry.make`."""
+    return method_entry(name).make(options, chat=chat, home=home)
+
+
 def resolve_method(
     method: str | Method, options: object = None, *, chat: ChatModel | None = None, home: Path | None = None
 ) -> tuple[str, Method]:
     """A method and its name for results: one of `METHODS`, or a custom function."""
     if isinstance(method, str) or not callable(method):
-        return str(method), method_entry(method).make(options, chat=chat, home=home)
+        return str(method), method_named(method, options, chat=chat, home=home)
     name = getattr(method, "__name__", type(method).__name__)
     if options is not None:
         raise QueryError(f"options are for methods by name; give {name} its own when you make it")

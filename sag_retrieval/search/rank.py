@@ -1,7 +1,7 @@
 """Stage 3: from weighted keys to scored chunks, by text similarity in context, PageRank and adjustments."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -162,19 +162,25 @@ class ChunkScores:
 def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, options: SearchOptions) -> ChunkScores:
     """Score every chunk, `trust` being the weight of the walk (docs/algorithm.md §search.10 to §search.14)."""
     arrays = index.arrays
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
     route = read_texts(index, reading, options)
     candidates, initial = weigh_candidates(arrays, reading, route, keys, options)
     pagerank = _pagerank(arrays, keys, candidates, initial, options)
-    if reading.query.allowed is not None:
-        pagerank = np.where(reading.query.allowed.chunks, pagerank, 0)
+    if allowed is not None:
+        pagerank = np.where(allowed, pagerank, 0)
     pagerank = trust * pagerank / (pagerank.max(initial=0) or 1)
     text = text_weight(arrays, keys, route, options) * route.in_context
     joined = pagerank + text
     joined = joined / (joined.max(initial=0) or 1)
-    final = boost_mentioned_titles(arrays, reading, joined, route.chunks_per_document, options)
-    none = np.zeros(len(final))
-    scores = ChunkScores(final, pagerank, text, final - joined, none, none, trust, route, None, candidates)
-    return _covered(arrays, reading, _bridged(index, reading, scores, options), options)
+    length = route.chunks_per_document
+    named = boost_mentioned_titles(arrays, reading, joined, length, options)
+    bridges, added = add_bridges(index, reading, np.sqrt(named), length, options)
+    reached = named if bridges is None else np.sqrt(named) + added
+    final, covered, weight = reached, np.zeros(len(reached)), options.formula.coverage / length
+    if weight > 0:
+        final = cover(reached, arrays.chunk_text, reading.terms, weight, options.formula.coverage_pool, allowed)
+        covered = final - reached / (reached.max(initial=0) or 1)
+    return ChunkScores(final, pagerank, text, named - joined, added, covered, trust, route, bridges, candidates)
 
 
 def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options: SearchOptions) -> float:
@@ -272,12 +278,6 @@ def breadth(arrays: Arrays, keys: WeightedKeys) -> float:
     return float(np.exp(keys.weights @ np.log(np.maximum(counts, 1)) / total))
 
 
-def _bridged(index: Index, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
-    root = np.sqrt(scores.final)
-    bridges, added = add_bridges(index, reading, root, scores.route.chunks_per_document, options)
-    return scores if bridges is None else replace(scores, final=root + added, bridge=added, bridges=bridges)
-
-
 def add_bridges(
     index: Index, reading: ParsedQuery, scores: Floats, length: float, options: SearchOptions
 ) -> tuple[Bridges | None, Floats]:
@@ -305,15 +305,6 @@ def add_bridges(
     room = np.maximum(0, limit * scores[bridges.starts] - scores[bridges.ends])
     added[bridges.ends] = np.minimum(gain, room)
     return bridges, added
-
-
-def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
-    weight = options.formula.coverage / scores.route.chunks_per_document
-    if weight <= 0:
-        return scores
-    allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    final = cover(scores.final, arrays.chunk_text, reading.terms, weight, options.formula.coverage_pool, allowed)
-    return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
 
 
 def bridge_strength(length: float, options: SearchOptions, *, is_named: bool) -> float:

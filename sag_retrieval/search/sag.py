@@ -72,15 +72,8 @@ class SearchState:
 def make_ranking(search: SearchState, seconds: Mapping[str, float]) -> Ranking:
     """The ranking, its keys by descending weight, and with `explain` its trace."""
     query, scores = search.reading.query, search.scores
-    parts = {
-        "pagerank": scores.pagerank,
-        "text": scores.text,
-        "named": scores.named,
-        "bridge": scores.bridge,
-        "coverage": scores.coverage,
-        "cosine": scores.route.cosine,
-        "bm25": scores.route.bm25,
-    }
+    parts = {name: getattr(scores, name) for name in ("pagerank", "text", "named", "bridge", "coverage")}
+    parts |= {"cosine": scores.route.cosine, "bm25": scores.route.bm25}
     allowed = query.allowed.chunks if query.allowed else None
     ranking = rank_by(scores.final, query.top_k, allowed, parts, seconds)
     ranking = with_exact_cosines(ranking, search.index, search.reading, scores.route)

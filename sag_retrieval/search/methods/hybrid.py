@@ -15,7 +15,6 @@ from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.models.protocols import ChatModel, kind_of
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.knowledge_graph import graph_of
 from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.method import (
     Method,
@@ -29,7 +28,7 @@ from sag_retrieval.search.method import (
     rank_by,
 )
 from sag_retrieval.search.methods.think_on_graph.method import SEARCH as GRAPH_SEARCH
-from sag_retrieval.search.methods.think_on_graph.method import evidence_of, graph_trace, walk_release
+from sag_retrieval.search.methods.think_on_graph.method import walk_release, with_walk
 from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, Walk
 from sag_retrieval.search.options import Share
 from sag_retrieval.search.rank import dense_share, mean_score, typical_length
@@ -157,12 +156,7 @@ def hybrid_method(
         ranking = rank_by(scores, query.top_k, raw.allowed, fusion._asdict(), stopwatch.seconds)
         if found is None:
             return replace(ranking, trace={"graph": {"failures": failures}} if failures else {})
-        known = graph_of(index, home)
-        return replace(
-            ranking,
-            trace={"graph": graph_trace(index, known, query.text, found, options.graph)},
-            evidence=evidence_of(index, known, found, ranking.chunks),
-        )
+        return with_walk(ranking, index, home, query.text, found, options.graph)
 
     return rank
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -57,12 +57,15 @@ def evidence_of(index: Index, known: ReleaseGraph, found: Walk, chunks: Rows) ->
     }
 
 
-def graph_trace(index: Index, known: ReleaseGraph, question: str, found: Walk, options: GraphOptions) -> dict[str, Any]:
-    """`debug_record` with the ids of documents in place of their rows."""
+def with_walk(
+    ranking: Ranking, index: Index, home: Path | None, question: str, found: Walk, options: GraphOptions
+) -> Ranking:
+    """The ranking with the walk as its trace, with ids of documents, and what the walk found as evidence."""
+    known = graph_of(index, home)
     record = debug_record(known.graph, question, found, options)
     ids = index.rows["documents"]["document_id"]
     named = {name: {ids[row].as_py(): score for row, score in record[name].items()} for name in ("raw", "normalised")}
-    return record | named
+    return replace(ranking, trace={"graph": record | named}, evidence=evidence_of(index, known, found, ranking.chunks))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,19 +234,14 @@ def think_on_graph_method(
             text = text_scores(index, reading)
         with stopwatch("walk"):
             found = walk_release(index, reading, options, text, chat=chat, home=home)
-        known = graph_of(index, home)
-        graph, is_evidence = _chunk_scores(index, known, found)
+        graph, is_evidence = _chunk_scores(index, graph_of(index, home), found)
         share = structure_share(index.arrays, text, is_judged=found.mode == "llm")
         pointed = graph * np.where(is_evidence, 1.0, _NO_EVIDENCE * text)
         scores = share * pointed + (1 - share * (1 - _TEXT)) * text
         allowed = query.allowed.chunks if query.allowed else None
         parts = {"graph": graph, "evidence": is_evidence.astype(np.float64), "text": text}
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
-        return replace(
-            ranking,
-            trace={"graph": graph_trace(index, known, query.text, found, options)},
-            evidence=evidence_of(index, known, found, ranking.chunks),
-        )
+        return with_walk(ranking, index, home, query.text, found, options)
 
     return rank
 

@@ -112,8 +112,8 @@ class _Compiled(Mapping[str, re.Pattern[str]]):
         return len(self._sources)
 
 
-def _compiled(source: str) -> re.Pattern[str]:
-    return re.compile(source)
+def _compiled(source: str, flags: int = 0) -> re.Pattern[str]:
+    return re.compile(source, flags)
 
 
 def _filled(language: str, source: str) -> str:
@@ -137,9 +137,6 @@ def _text(language: str, name: str) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-_PART = re.compile(r"\{([a-z]+)\}")
-
-
 @cache
 def language_tables(name: str) -> tuple[Mapping[str, Any], ...]:
     """The tables of a TOML file of each language that has it."""
@@ -155,11 +152,11 @@ def asking(name: str, table: str = "patterns") -> re.Pattern[str]:
         [True, True, False]
     """
     found = [
-        _PART.sub(lambda part: own["parts"][part[1]], own[table][name])  # noqa: B023  used at once
+        _NAMED.sub(lambda part: own["parts"][part[1]], own[table][name])  # noqa: B023  used at once
         for own in language_tables("asking.toml")
         if name in own.get(table, {})
     ]
-    return re.compile("|".join(found), re.IGNORECASE)
+    return _compiled("|".join(found), re.IGNORECASE)
 
 
 @cache

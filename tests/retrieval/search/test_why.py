@@ -1,8 +1,8 @@
 import pytest
 
+from sag_retrieval.search.explain import explain_hit, held_words
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.registry import method_entry
-from sag_retrieval.search.sag import explain_hit, held_words
 
 
 def reasons(index, question):

@@ -31,7 +31,6 @@ from sag_retrieval.release.vectors import projected
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
-    CANDIDATES,
     ChunkResult,
     DocumentResult,
     SegmentSpec,
@@ -44,7 +43,7 @@ from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
 from sag_retrieval.search.revised import changes_since, is_day, said_by, with_revisions
-from sag_retrieval.search.segments import segment_options
+from sag_retrieval.search.segments import CANDIDATES, segment_options
 
 if TYPE_CHECKING:
     from datetime import date
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from sag_retrieval.rag.stages import RAGData
     from sag_retrieval.search.methods.hybrid import HybridOptions
     from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
-    from sag_retrieval.search.methods.tiers.options import TiersOptions
+    from sag_retrieval.search.methods.tiers.workflow import TiersOptions
     from sag_retrieval.search.options import SearchOptions
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from sag_retrieval.reports.report import Report
     from sag_retrieval.search.methods.tiers.method import Conversation
     from sag_retrieval.search.methods.tiers.result import TiersResult
+    from sag_retrieval.search.methods.tiers.workflow import TiersOptions
     from sag_retrieval.search.revised import Seen
 
 

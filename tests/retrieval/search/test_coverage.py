@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.release.text_index import Vocabulary, count_terms
-from sag_retrieval.search.boosts import cover
+from sag_retrieval.search.rank import cover
 
 
 def postings(texts):

@@ -10,8 +10,7 @@ from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.sentences import Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.values import numbers_in
-from sag_retrieval.language.asked import asking
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import asking, patterns
 from sag_retrieval.language.spans import UNCONFIRMED, subject_terms
 from sag_retrieval.language.words import fold, is_cjk
 from sag_retrieval.search.revised import HitRevision, asks_past, wants_earlier

@@ -26,7 +26,6 @@ from sag_retrieval.search.segments import (
     extract_segments,
     segment_documents,
     segment_options,
-    segment_text,
 )
 from sag_retrieval.search.weights import power
 
@@ -249,7 +248,7 @@ def _item(segment: Segment, source: SourceDocument, items: Sequence[Item]) -> It
         "end": segment.end,
     }
     return {
-        "text": segment_text(source.text, segment),
+        "text": source.text[segment.start : segment.end],
         "score": segment.score,
         "metadata": metadata,
         "previous_rank": min(inside, default=None),

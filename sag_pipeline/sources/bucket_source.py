@@ -24,7 +24,6 @@ def walk_bucket(url: str, options: SourceOptions) -> Iterator[Place]:
     Raises:
         SourceError: If the bucket cannot be listed, or holds no file there: a wrong prefix looks the same as an empty
             one, and must not remove every document.
-
     """
     try:
         listed = list(open_files(url).list())
@@ -62,7 +61,6 @@ def fetch(file: Path, remote: BucketFile) -> None:
 
     Raises:
         OSError: If it is gone, was replaced since it was listed, or cannot be read.
-
     """
     if file.is_file() and file.stat().st_size == remote.size:
         return

@@ -182,7 +182,6 @@ def reader_of(suffix: str) -> FileReader:
     Raises:
         ValueError: If there is none.
         PluginError: If the package that adds it cannot be used.
-
     """
     if not is_read(suffix):
         raise ValueError(f"files of kind {suffix!r} are not read")
@@ -198,7 +197,6 @@ def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -
         PluginError: If another package reads such files and cannot be used.
         ValueError: If the file is broken, breaks a bound or holds no text, with the reason.
         MemoryError: If the file needs more memory than this process may have.
-
     """
     options = options or SourceOptions()
     reader = reader_of(suffix)
@@ -237,7 +235,6 @@ def _text(converted: Converted, most: int) -> Text:
 
     Raises:
         BoundError: If the text is longer than the bound.
-
     """
     parts: list[str] = []
     places: list[tuple[int, str]] = []

@@ -45,7 +45,6 @@ def decode(payload: bytes) -> str:
 
     Raises:
         ValueError: If the bytes are not text: many control characters are left.
-
     """
     text = _decoded(payload)
     sample = text[:_SAMPLE]
@@ -158,7 +157,6 @@ def parse_json(text: str) -> Any:  # noqa: ANN401  any JSON
 
     Raises:
         ValueError: If it is not JSON, holds a number of too many digits, or is nested too deeply; with the reason.
-
     """
     try:
         value = _READ.decode(text)
@@ -182,7 +180,6 @@ def split_list(text: str) -> list[tuple[int, int]] | None:
 
     Raises:
         ValueError: If the list is cut off or goes on after its end.
-
     """
     at = _after_space(text, 0)
     if text[at : at + 1] != "[":
@@ -248,7 +245,6 @@ def decode_exactly(payload: bytes) -> Encoded:
 
     Raises:
         ValueError: If its bytes are none of these.
-
     """
     for encoding in (json.detect_encoding(payload), "gb18030"):
         codec, mark = _WITHOUT_MARK.get(encoding, (encoding, 0))

@@ -83,7 +83,6 @@ class SourceOptions:
 
         Raises:
             SettingsError: If `ocr` is no list of languages.
-
         """
         check_options(self)
         if not _LANGUAGES.fullmatch(self.ocr):
@@ -127,7 +126,6 @@ def suffix_of(file: Path) -> str:
     Example:
         >>> [suffix_of(Path(name)) for name in ("a/Plan.PDF", "Mail/cur/1614345600.M1P2.host:2,S", "cur/plan.v1.2")]
         ['.pdf', '.eml', '.2']
-
     """
     name = file.name
     is_mail = name[:1].isdecimal() and name.count(".") > 1 and name.partition(".")[0].isdecimal()
@@ -147,7 +145,6 @@ def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
 
     Raises:
         SourceError: If there is no such file or folder, or the folder cannot be listed.
-
     """
     try:
         real = Path(os.path.realpath(root, strict=True))
@@ -168,7 +165,6 @@ def open_regular(file: Path) -> BinaryIO:
 
     Raises:
         OSError: If the file is gone, cannot be read, or is no regular file.
-
     """
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -194,7 +190,6 @@ def is_ignored(name: str) -> bool:
     Example:
         >>> [is_ignored(name) for name in (".git", "~$plan.docx", "Thumbs.db", "plan.docx")]
         [True, True, True, False]
-
     """
     folded = name.lower()
     return folded.startswith(".") or folded in _SYSTEM_NAMES or _TEMPORARY.fullmatch(folded) is not None
@@ -208,7 +203,6 @@ def matches(path: str, patterns: Sequence[str]) -> bool:
     Example:
         >>> [matches("plans/2024/Costs.PDF", [pattern]) for pattern in ("*.pdf", "plans/*", "2024", "costs/*")]
         [True, True, False, False]
-
     """
     folded = path.lower()
     name = folded.rpartition("/")[2]
@@ -299,7 +293,6 @@ def refuse_source(given: str, settings: Settings, own: Sequence[str] = ()) -> No
 
     Raises:
         SettingsError: If the run may not read it.
-
     """
     roots = [Path(os.path.realpath(root)) for root in settings.source_roots.split(os.pathsep) if root]
     is_free = not roots and is_launched_here()

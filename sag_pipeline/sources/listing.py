@@ -53,7 +53,6 @@ class RawDocument:
 
         Raises:
             OSError: If the file is gone.
-
         """
         with open_regular(Path(self.file)) as stream:
             stream.seek(self.offset)
@@ -92,7 +91,6 @@ def list_source(
 
     Source:
         docs/algorithm.md §extraction.1.
-
     """
     options = options or SourceOptions()
     name = source if name is None else name
@@ -336,7 +334,6 @@ def given_id(fields: Mapping[str, Any]) -> str | None:
 
     Raises:
         ValueError: If it holds half a character, which two different ids might lose alike.
-
     """
     own = fields.get("id")
     if isinstance(own, bool) or not isinstance(own, str | int):

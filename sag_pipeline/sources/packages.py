@@ -33,7 +33,6 @@ def checked_package(payload: bytes, options: SourceOptions) -> bytes:
     Raises:
         BoundError: If the package breaks a bound.
         zipfile.BadZipFile: If it is no archive.
-
     """
     moved: dict[str, bytes] = {}
     elements, most = 0, _PER_SECOND * options.conversion_seconds
@@ -61,7 +60,6 @@ def refuse_sparse(what: str, rows: int, columns: int, cells: int) -> None:
 
     Raises:
         BoundError: If there are over 100,000 places, of which less than one in 50 holds anything.
-
     """
     if _is_sparse(rows, columns, cells):
         raise BoundError(

@@ -74,7 +74,6 @@ def walk_web(url: str, options: SourceOptions) -> Iterator[Place]:
 
     Raises:
         SourceError: If the address itself cannot be fetched, or lists nothing: a server that fails removes nothing.
-
     """
     folder = mirror_folder(url, load_settings().cache) / "web"
     durable.make_folder(folder, 0o700)
@@ -168,7 +167,6 @@ class _Site:
 
         Raises:
             OSError: If there is none, with its status.
-
         """
         answer = self.get(url)
         if answer.status != HTTPStatus.OK:
@@ -180,7 +178,6 @@ class _Site:
 
         Raises:
             OSError: If it must not be asked, or gives no whole answer.
-
         """
         if self.failures >= _FAILURES:
             raise _RefusedError(f"{_FAILURES} requests failed; the next run asks again")
@@ -278,7 +275,6 @@ def _listed(site: _Site, url: str, body: bytes, levels: int) -> tuple[dict[str, 
 
     Raises:
         ValueError: If it is a list without a page.
-
     """
     root = _xml(body, site.options.max_bytes)
     kind = "" if root is None else str(root.tag).rpartition("}")[2]

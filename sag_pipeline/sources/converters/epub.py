@@ -19,7 +19,6 @@ def convert_epub(payload: bytes) -> Converted:
 
     Raises:
         ValueError: If it names no package document.
-
     """
     package = zipfile.ZipFile(io.BytesIO(payload))
     container = _xml(package.read(_CONTAINER))

@@ -135,7 +135,6 @@ def convert_html(payload: bytes) -> Converted:
 
     Raises:
         ValueError: If there is no element in it, or it is nested too deeply.
-
     """
     root = parse_html(payload)
     title = root.findtext(".//title") or ""

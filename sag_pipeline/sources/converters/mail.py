@@ -43,7 +43,6 @@ def convert_eml(payload: bytes, read: ReadAttachment | None = None) -> Converted
 
     Raises:
         ValueError: If it has no header of a message.
-
     """
     if payload.startswith(b"From "):
         payload = payload.partition(b"\n")[2].replace(b"\n>From ", b"\nFrom ")

@@ -25,7 +25,6 @@ def convert_odt(payload: bytes) -> Converted:
 
     Raises:
         ValueError: If it has no text body.
-
     """
     from lxml import etree  # noqa: PLC0415  only needed for such files
 

@@ -98,7 +98,6 @@ def convert_pdf(payload: bytes, ocr: str = "", *, memory: int = 2 << 30) -> Conv
 
     Raises:
         BoundError: If a page draws more than fits there.
-
     """
     import pdfplumber  # noqa: PLC0415  only needed for such files
 

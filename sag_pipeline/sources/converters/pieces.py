@@ -45,7 +45,6 @@ def one_paragraph(text: str, *, is_hyphenated: bool = False) -> str:
     Example:
         >>> one_paragraph("Seals are\n  replaced. 密封圈\n已更换。")
         'Seals are replaced. 密封圈已更换。'
-
     """
     text = text.strip().replace("\u200b", "")
     if "\n" in text:
@@ -88,7 +87,6 @@ def table_lines(rows: Iterable[Cells], *, header: int | None = None, is_titled: 
         rows: Cells as text.
         header: Rows of the header where the file marks them; None: they are recognised.
         is_titled: Whether the first row of a table of words alone names its columns.
-
     """
     names: list[str] = []
     for block in _blocks(rows):

@@ -30,7 +30,6 @@ def delimiter_of(text: str) -> str:
     Example:
         >>> delimiter_of("name;price\npump;3,50\nseal;1,20\n")
         ';'
-
     """
     lines = text[: 1 << 16].splitlines()[:_SAMPLE]
     bare = [_CELL_IN_QUOTES.sub("", line) for line in lines if line.strip()]
@@ -48,7 +47,6 @@ def convert_rtf(payload: bytes) -> Converted:
 
     Raises:
         ValueError: If it does not begin as RTF does.
-
     """
     from striprtf.striprtf import rtf_to_text  # noqa: PLC0415  only needed for such files
 
@@ -73,7 +71,6 @@ def records_text(value: Any) -> str | None:  # noqa: ANN401  any JSON
 
     Returns:
         None for any other value, and for objects without a value.
-
     """
     if isinstance(value, dict):
         lines = [f"{name}: {text}" for name, text in _fields(value)]

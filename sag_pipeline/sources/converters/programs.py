@@ -38,7 +38,6 @@ def read_picture(payload: bytes, languages: str) -> str:
 
     Raises:
         ValueError: If what reads it is not installed, or refuses the languages.
-
     """
     if languages == RAPIDOCR:
         return _by_package(payload)
@@ -76,7 +75,6 @@ def modern(payload: bytes, suffix: str) -> bytes:
 
     Raises:
         ValueError: If the program is not installed, or makes nothing of the file.
-
     """
     program = shutil.which(_LIBREOFFICE)
     if program is None:

@@ -178,11 +178,6 @@ def violations(folder: Path, store: Store, names: set[str]) -> list[str]:
     return wrong
 
 
-def told(_: str, done: int, total: int) -> None:
-    """Progress, for the long form takes minutes."""
-    print(f"{done:,} of {total:,}", file=sys.stderr)
-
-
 def run(
     folder: Path, home: Path, options: SourceOptions, names: set[str]
 ) -> tuple[list[Entry], list[str], list[float]]:
@@ -193,7 +188,7 @@ def run(
         for _ in range(2):
             reads, before = SEEN.reads.total(), store.ledger.entries("step = 'documents'")
             started = time.perf_counter()
-            sync.sync_source(store, step, str(folder), sync.SyncOptions(source=options), told)
+            sync.sync_source(store, step, str(folder), sync.SyncOptions(source=options))
             seconds.append(time.perf_counter() - started)
         entries, wrong = store.ledger.entries("step = 'documents'"), violations(folder, store, names)
     if SEEN.reads.total() != reads:

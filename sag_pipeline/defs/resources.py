@@ -1,13 +1,11 @@
 """Settings, store and models as one Dagster resource, and the metadata that every asset reports."""
 
 import logging
-from base64 import b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,10 +19,10 @@ from sag_pipeline.engines.engine import Engine, engine_for
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.llm.extract import model_of
 from sag_pipeline.options import IngestOptions, RunOptions
-from sag_pipeline.progress import listener, offer
+from sag_pipeline.progress import offer
 from sag_pipeline.runs.reprocess import cost_again, documents_again, is_again
 from sag_pipeline.sources.folders import is_launched_here
-from sag_pipeline.step_runner import ProgressCallback, RunStats, Work, by_model, by_rules, run_step, step_of
+from sag_pipeline.step_runner import RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Ledger
 from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.tables import to_table
@@ -38,8 +36,6 @@ from sag_retrieval.language.words import printable
 from sag_retrieval.models.cached_chat import CachedChat, cost_of, open_cached_chat
 
 _EXAMPLES = 5
-_ROW, _BAR, _LABEL = 22, 320, 170
-"""Pixels of a bar chart: height of a row, longest bar, width of the labels."""
 _WARNINGS: Final = 1_000
 """Documents of a step that the log of a run names; a log of a million lines is read by nobody."""
 _log = logging.getLogger(__name__)
@@ -140,7 +136,7 @@ class PipelineResource(_Configured):
                 )
                 try:
                     work = by_model(asked(chat, store))
-                    tally = run_step(store, step, run.steps, lambda _: work, progress_of(context))
+                    tally = run_step(store, step, run.steps, lambda _: work)
                 except ModelUnavailable as error:
                     if is_launched_here() or not self.outage_retries:
                         raise  # whoever typed a command sees the reason at once
@@ -167,7 +163,7 @@ class PipelineResource(_Configured):
         step = step_of(table, options)
         with self.store() as store:
             self.redo(context, store, table)
-            tally = run_step(store, step, options, choose, progress_of(context))
+            tally = run_step(store, step, options, choose)
             warn_of(context, store, table)
             return result_of(store, step, tally)
 
@@ -182,17 +178,6 @@ def warn_of(context: dg.AssetExecutionContext, store: Store, table: str) -> None
         context.log.warning("%s: %s%s %s: %s", table, printable(place), line, said, printable(entry.reason))
     if len(wrong) > _WARNINGS:
         context.log.warning("%s: %s more; see sag status", table, f"{len(wrong) - _WARNINGS:,}")
-
-
-def progress_of(context: dg.AssetExecutionContext) -> ProgressCallback:
-    """Report progress to the log of the run and to the listener of this context."""
-    outer = listener()
-
-    def progress(step: str, done: int, total: int) -> None:
-        context.log.info("%s: %s of %s documents", step, f"{done:,}", f"{total:,}")
-        outer(step, done, total)
-
-    return progress
 
 
 def result_of(
@@ -224,26 +209,6 @@ def place_of(home: Path, table: str) -> dict[str, str]:
 def now() -> str:
     """The current time as manifests have it: ISO, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def bars(values: Mapping[str, float], title: str) -> str:
-    """A bar chart as a Markdown image; an empty mapping gives a line of text."""
-    if not values:
-        return f"{title}: nothing yet"
-    most = max(values.values()) or 1
-    rows = "".join(
-        f'<text x="{_LABEL - 8}" y="{_ROW * n + 40}" text-anchor="end">{escape(name)}</text>'
-        f'<rect x="{_LABEL}" y="{_ROW * n + 27}" width="{max(1, _BAR * value / most):.0f}" height="16" fill="#4f7cac"/>'
-        f'<text x="{_LABEL + _BAR * value / most + 6:.0f}" y="{_ROW * n + 40}">{value:,.0f}</text>'
-        for n, (name, value) in enumerate(values.items())
-    )
-    width, height = _LABEL + _BAR + 90, _ROW * len(values) + 40
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
-        f'<text x="8" y="16" font-weight="bold">{escape(title)}</text>{rows}</svg>'
-    )
-    return f"![{title}](data:image/svg+xml;base64,{b64encode(picture.encode()).decode()})"
 
 
 def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> dg.MetadataValue:

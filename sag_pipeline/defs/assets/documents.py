@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from sag_pipeline.defs.config import config_fields, given_options
 from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec, corpus_asset
-from sag_pipeline.defs.resources import PipelineResource, now, progress_of, result_of, table, warn_of
+from sag_pipeline.defs.resources import PipelineResource, now, result_of, table, warn_of
 from sag_pipeline.llm.extract import events_work, sections_work, summaries_work, triples_work
 from sag_pipeline.llm.key_waves import known_keys_work
 from sag_pipeline.llm.known_names import current_index
@@ -70,8 +70,7 @@ def documents(
         for source in (*given, *(f"{ASSET}{key}" for key in tables)):
             try:
                 with _rows_of(source, spec, tables) as staged:
-                    progress = progress_of(context)
-                    found = sync_source(store, step, source, options, progress, engine=settings.engine, staged=staged)
+                    found = sync_source(store, step, source, options, engine=settings.engine, staged=staged)
             except SourceError as error:
                 context.log.warning("%s", error)
                 tell_fault(store, source, str(error))

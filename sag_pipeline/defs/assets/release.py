@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sag_pipeline.defs.checks import few_names_are_one, few_statements_are_revised, rows_are_steady, weights_are_finite
 from sag_pipeline.defs.corpus_assets import corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result, kept_check
-from sag_pipeline.defs.resources import PipelineResource, bars, now, place_of, progress_of, result_of
+from sag_pipeline.defs.resources import PipelineResource, now, place_of, result_of
 from sag_pipeline.embed.embed import embed_names, embed_pending, embedder_of_home, open_embedding
 from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
 from sag_pipeline.llm.revised_pairs import LIMITS as REVISION_LIMITS
@@ -133,12 +133,12 @@ def revisions(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[ty
 
 
 @corpus_asset(group="publish", deps=["chunks", "events", "keys"], kinds={"lancedb"}, is_writing=True)
-def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def vectors(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
         embedding = open_embedding(store, embedder_of_home(sag.settings()), sag.engine_for)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
-        tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
+        tally = embed_pending(store, step, embedding, engine=sag.engine_for)
         named = [one.other for one in read_decisions(decisions_file(sag.settings())).lines if one.verb == "rename"]
         is_kept = embedding.computed is None
         tally.counts["rows"] += embed_names(embedding, named, engine=sag.engine_for) if named and is_kept else 0
@@ -188,7 +188,6 @@ def release(
                 "release_folder": dg.MetadataValue.path(str(folder)),
                 **{name: dg.MetadataValue.path(str(path)) for name, path in paths_of(folder).items()},
                 "row_counts": dg.MetadataValue.json(dict(manifest.counts)),
-                "rows": dg.MetadataValue.md(bars({n: float(c) for n, c in manifest.counts.items()}, "Rows by table")),
                 **gone,
                 "seconds": round(time.perf_counter() - started, 3),
             },

@@ -3,7 +3,6 @@
 `Corpus` is a Dagster component (`dg scaffold defs sag_pipeline.Corpus news`), and the argument of `corpus_definitions`.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,43 +31,14 @@ from sag_retrieval.core.settings import load_settings
 if TYPE_CHECKING:
     from sag_retrieval.reports.scope import Scope
 
-_log = logging.getLogger(__name__)
 _TICKS = 64
 """Ticks of a schedule that are looked at for its longest pause: a year of weeks, two months of days."""
-
-
 _TEMPLATE: Final = r"\{\{"
 """What is filled in when definitions are loaded, such as `{{ env.HOME }}`, is not known before."""
-
-
-def _field(one: str) -> str:
-    """A field of cron: one, a range or all of them, in steps, and lists of these."""
-    part = rf"(\*|\?|({one})(-({one}))?)(/[0-9]+)?"
-    return rf"{part}(,{part})*"
-
-
-_FIELDS: Final = r"\s+".join(
-    map(
-        _field,
-        (
-            "[0-5]?[0-9]",
-            "[01]?[0-9]|2[0-3]",
-            "0?[1-9]|[12][0-9]|3[01]|[lL]",
-            "0?[1-9]|1[0-2]|[A-Za-z]{3}",
-            "[0-7](#[1-5])?|[A-Za-z]{3}|[lL][0-7]",
-        ),
-    )
-)
-_NAMED: Final = "@(yearly|annually|monthly|weekly|daily|midnight|hourly)"
-_AS_TEXT: Final = {
-    "boolean": "^([Tt]rue|[Ff]alse|yes|no|on|off|0|1)$",
-    "integer": r"^\s*[-+]?[0-9.]",
-    "number": r"^\s*[-+]?[0-9.]",
-}
-"""How a value of a type begins where it is written as text."""
+_PART: Final = r"[0-9*?/,#LlA-Za-z-]+"
 CRON: Final = {
     "type": "string",
-    "pattern": rf"^\s*$|^\s*{_NAMED}\s*$|^\s*{_FIELDS}\s*$|{_TEMPLATE}",
+    "pattern": rf"^\s*($|@[a-z]+\s*$|({_PART}\s+){{4}}{_PART}\s*$)|{_TEMPLATE}",
     "examples": ["0 2 * * *"],
 }
 """Minute, hour, day, month and weekday, or a name such as `@daily`."""
@@ -95,7 +65,7 @@ def schema_of(options: type) -> dict[str, Any]:
 
 
 def _value(option: Option) -> dict[str, Any]:
-    """What an option takes; text is read as its type, and of other types only the description is given."""
+    """What an option takes; any text is read as its type when definitions are loaded."""
     presets = presets_of(option.hint)
     described = {"description": f"{option.meaning.rstrip('.')}. {option.expects.capitalize()}."}
     if presets is not None:
@@ -103,9 +73,8 @@ def _value(option: Option) -> dict[str, Any]:
     own = json_schema(option.hint)
     if "enum" in own:
         return choice(own["enum"]) | described
-    if own.get("type") not in _AS_TEXT:
-        return described
-    return own | {"type": [own["type"], "string"], "pattern": f"{_AS_TEXT[own['type']]}|{_TEMPLATE}"} | described
+    is_plain = own.get("type") in ("boolean", "integer", "number")
+    return described | ({"anyOf": [own, {"type": "string"}]} if is_plain else {})
 
 
 Cron = Annotated[str, dg.Resolver.default(json_schema_extra=CRON)]
@@ -114,8 +83,6 @@ RemovalWord = Annotated[
     dg.Resolver.default(model_field_type=str, json_schema_extra=choice(("absence", "tombstone"))),
 ]
 IngestNames = Annotated[dict[str, Any], dg.Resolver.default(json_schema_extra=schema_of(RunOptions))]
-
-
 Translation = Annotated[
     TranslationFn[str] | None, TranslationFnResolver(template_vars_for_translation_fn=lambda name: {"corpus": name})
 ]
@@ -206,7 +173,6 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
         Raises:
             SettingsError: If a field is wrong, or another component has the same home.
         """
-        _look_for(context, [table.asset for table in self.tables], self.name or context.path.name)
         same = [each for each in context.component_tree.get_all_components(Corpus) if each is not self]
         name = context.path.name if self.name is None else self.name
         return corpus_definitions(self.model_copy(update={"name": name}), beside=same)
@@ -389,24 +355,6 @@ def _schedule(
         execution_timezone=time_zone,
         description=f"Runs the job {job.name} at {cron!r}, {time_zone}.",
     )
-
-
-def _look_for(context: dg.ComponentLoadContext, tables: Sequence[str], corpus: str) -> None:
-    """Warn of assets that no component defines, before Dagster refuses them; others may be merged in later."""
-    tree, known = context.component_tree, set[dg.AssetKey]()
-    for loc, declared in tree._component_decl_tree().items() if tables else ():  # noqa: SLF001  there is no other list
-        place = getattr(loc, "file_path", context.path)
-        is_corpus = isinstance(declared.component_type, type) and issubclass(declared.component_type, Corpus)
-        if not is_corpus and not context.path.is_relative_to(place):
-            known |= set(tree.build_defs_at_path(loc).resolve_all_asset_keys())
-    for name in tables:
-        if dg.AssetKey.from_user_string(name) not in known:
-            _log.warning(
-                "the corpus %r reads its documents from the asset %r, which no component of this project defines; "
-                "define it, or correct `asset` below `tables`",
-                corpus,
-                name,
-            )
 
 
 def _freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:

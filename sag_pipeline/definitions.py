@@ -15,11 +15,7 @@ from sag_retrieval.core.settings import load_settings
 
 
 def _of_settings() -> dg.Definitions:
-    """The corpus of the settings.
-
-    Raises:
-        SettingsError: If `SAG_SCHEDULE`, `SAG_PRUNE_SCHEDULE` or `SAG_REPORT_SCHEDULE` is no cron expression.
-    """
+    """The corpus of the settings."""
     settings = load_settings()
     return dg.Definitions.merge(
         corpus_definitions(

@@ -122,12 +122,6 @@ def run_step(
 ) -> RunStats:
     """Bring a table up to date with its inputs; unchanged documents are not read.
 
-    Args:
-        store: The store, locked.
-        step: The step of the table.
-        options: What its rows depend on.
-        choose: From the number of pending documents, who makes the rows.
-
     Raises:
         ModelUnavailable, BudgetExceeded: After everything done so far was committed; the next run continues from there.
     """

@@ -104,11 +104,7 @@ def schema_of(table: str) -> pa.Schema:
 
 
 def with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of the schema; a nullable one that an older version did not write is null.
-
-    Raises:
-        KeyError: If another column is missing.
-    """
+    """The columns of the schema; a nullable one that an older version did not write is null."""
     for field in schema:
         if field.nullable and field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(len(rows), field.type))

@@ -220,11 +220,7 @@ def _stopped(*command: str) -> str:
 
 
 def _refuse_incomplete(report: Mapping[str, Any]) -> None:
-    """End the command with exit code 1 where the release lacks what the run was asked to put into it.
-
-    Raises:
-        SourceError: If a source could not be read, all its files were skipped, or a step failed for a document.
-    """
+    """End the command with exit code 1 where the release lacks what the run was asked to put into it."""
     faults = list(report["unread_sources"])
     read = report["steps"]["documents"]
     if read["failed"] and not read["new"] + read["changed"] + read["skipped"]:

@@ -36,11 +36,6 @@ def run_demo(
 ) -> dict[str, Any]:
     """Run every step on the demo corpus, print the results, and return what was made.
 
-    Args:
-        console: Where results are printed.
-        working: Entered around work that takes seconds, while nothing is printed: shows its progress.
-        is_recorded: Whether the recorded answers of a language model are used, in place of `SAG_CHAT_MODEL`.
-
     Raises:
         SourceError: If the corpus is missing: the package was not installed completely.
     """

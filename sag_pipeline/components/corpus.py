@@ -178,11 +178,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
         return corpus_definitions(self.model_copy(update={"name": name}), beside=same)
 
     def spec(self) -> CorpusSpec:
-        """The corpus as its assets see it.
-
-        Raises:
-            SettingsError: If a name or an option is wrong.
-        """
+        """The corpus as its assets see it."""
         for name in (self.name or "corpus", *(each.name for each in self.reports)):
             if not (name.isascii() and name.isidentifier() and name == name.lower()):
                 raise SettingsError(f"name {name!r} is not made of small letters, digits and underscores; rename it")
@@ -315,11 +311,7 @@ def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Itera
 
 
 def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
-    """A further report, whose options are the defaults of its configuration; its schedule says how old it may be.
-
-    Raises:
-        SettingsError: If an option is wrong.
-    """
+    """A further report, whose options are the defaults of its configuration; its schedule says how old it may be."""
     known = report.Reporting.model_fields
     for name in given.options:
         if name not in known:

@@ -118,14 +118,7 @@ class CorpusAsset:
         config: type[dg.Config] | None = None,
         freshness: dg.FreshnessPolicy | None = None,
     ) -> dg.AssetsDefinition:
-        """The asset of one corpus.
-
-        Args:
-            spec: The corpus.
-            name: The last part of its key, if that is not the function's name.
-            config: The class of its configuration, if that is not the function's.
-            freshness: How old it may be.
-        """
+        """The asset of one corpus."""
         table, said = name or self.body.__name__, self.described
         key = spec.key(table)
         shared: dict[str, Any] = {
@@ -154,13 +147,7 @@ class CorpusAsset:
 
 
 def corpus_asset(*, group: str, kinds: Iterable[str] = (), **said: Any) -> Callable[[Callable[..., Any]], CorpusAsset]:  # noqa: ANN401
-    """Declare an asset that every corpus has.
-
-    Args:
-        group: Its group.
-        kinds: What Dagster shows it is made with.
-        said: Other fields of `AssetDescription`; what is none of them is an argument of `dg.asset`.
-    """
+    """Declare an asset that every corpus has."""
     own = {name: said.pop(name) for name in list(said) if name in AssetDescription.__dataclass_fields__}
     described = AssetDescription(group=group, kinds=frozenset(kinds), **own, more=said)
     return lambda body: CorpusAsset(body, described)

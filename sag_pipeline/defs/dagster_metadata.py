@@ -52,13 +52,7 @@ class CatalogueEntry(TypedDict):
 
 
 def catalogued(table: str, reads: tuple[str, ...], key: Callable[[str], dg.AssetKey]) -> CatalogueEntry:
-    """The entry of a table in the catalogue: its columns, their lineage, and the version of its code.
-
-    Args:
-        table: The table, named like its asset.
-        reads: Tables it is made of; empty: those that its step reads.
-        key: The key of the asset of a table.
-    """
+    """The entry of a table in the catalogue: its columns, their lineage, and the version of its code."""
     schema = _schema(table)
     upstream = set(reads or INPUTS.get(table, ()))
     lineage = {
@@ -91,12 +85,7 @@ def _code(table: str) -> dg.CodeReferencesMetadataValue:
 
 
 def check_specs(asset: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
-    """The checks of an asset; those that are more than a warning stop what follows, so that nothing is published.
-
-    Args:
-        asset: Its bare name; one that is not known has none.
-        key: Its key in a corpus.
-    """
+    """The checks of an asset; those that are more than a warning stop what follows, so that nothing is published."""
     checks = [*CHECKS.get(asset, ()), *(_OF_RELEASE if asset == "release" else ())]
     return [
         dg.AssetCheckSpec(check.name, asset=key, description=check.meaning, blocking=check.blocks) for check in checks
@@ -107,12 +96,7 @@ _OF_RELEASE: Final = [TableCheck(name, meaning, blocks=True) for name, meaning i
 
 
 def check_result(check: Check, **of: str) -> dg.AssetCheckResult:
-    """The outcome of a check with its figures; one that blocks nothing is a warning.
-
-    Args:
-        check: The check.
-        of: What was checked, such as `release="r0123"`: of a refused one Dagster names the materialization before it.
-    """
+    """The outcome of a check with its figures; one that blocks nothing is a warning."""
     blocks = _BLOCKS.get(check.name, True)
     return dg.AssetCheckResult(
         check_name=check.name,

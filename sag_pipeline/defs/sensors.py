@@ -53,13 +53,7 @@ def sensors_of(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> Iterat
 
 
 def changed_sensor(spec: CorpusSpec, job: UnresolvedAssetJobDefinition, scope: "Scope") -> dg.SensorDefinition:
-    """A sensor that starts the job of a report after a release that changes what the report is about.
-
-    Args:
-        spec: The corpus.
-        job: It writes the report.
-        scope: What the report is about.
-    """
+    """A sensor that starts the job of a report after a release that changes what the report is about."""
 
     @dg.sensor(
         name=f"{job.name}_changed",
@@ -208,12 +202,7 @@ cause is not shown."""
 
 
 def tell(settings: Settings, told: Mapping[str, Any]) -> str:
-    """Send a message to where SAG_ALERT says; why it could not be sent, empty if it was or nobody is named.
-
-    Args:
-        settings: The settings.
-        told: Plain values, with `subject` and `run_id`.
-    """
+    """Send a message to where SAG_ALERT says; why it could not be sent, empty if it was or nobody is named."""
     target = settings.alert
     if not target:
         return ""
@@ -226,12 +215,7 @@ def tell(settings: Settings, told: Mapping[str, Any]) -> str:
 
 
 def failure_sensor(spec: CorpusSpec, keys: Collection[dg.AssetKey]) -> dg.SensorDefinition:
-    """A sensor that tells of failed runs of a corpus.
-
-    Args:
-        spec: The corpus.
-        keys: Its assets.
-    """
+    """A sensor that tells of failed runs of a corpus."""
     is_on = bool(load_settings().alert)
 
     @dg.run_failure_sensor(

@@ -100,14 +100,7 @@ def askable(questions: Sequence[Question], documents: set[str]) -> list[Question
 
 
 def gate_of(home: Path, options: GateOptions, new: str, current: str | None) -> Check:
-    """Compare a release with the current one on the questions of the home.
-
-    Args:
-        home: The home of both.
-        options: The margin, and whether a worse release is accepted.
-        new: The id of the release that would become current.
-        current: The id of the current one; None before the first.
-    """
+    """Compare a release with the current one on the questions of the home."""
     path = home / QUESTIONS
     try:
         questions = read_questions(path)

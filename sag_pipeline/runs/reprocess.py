@@ -20,11 +20,6 @@ _TABLE_OF = {asked: table for table, further in FURTHER.items() for asked in fur
 def documents_again(store: Store, table: str, wanted: Sequence[str]) -> frozenset[str]:
     """Stored documents that the step of a table does again.
 
-    Args:
-        store: The store.
-        table: The table.
-        wanted: The option `reprocess`, checked.
-
     Raises:
         SourceError: If a document or source is not known.
     """

@@ -57,11 +57,7 @@ def version_of(remote: BucketFile) -> str:
 
 
 def fetch(file: Path, remote: BucketFile) -> None:
-    """Put the bytes of a listed file in its place on this machine, unless they are there.
-
-    Raises:
-        OSError: If it is gone, was replaced since it was listed, or cannot be read.
-    """
+    """Put the bytes of a listed file in its place on this machine, unless they are there."""
     if file.is_file() and file.stat().st_size == remote.size:
         return
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -177,12 +177,7 @@ def is_converted(suffix: str) -> bool:
 
 
 def reader_of(suffix: str) -> FileReader:
-    """The reader of a suffix.
-
-    Raises:
-        ValueError: If there is none.
-        PluginError: If the package that adds it cannot be used.
-    """
+    """The reader of a suffix."""
     if not is_read(suffix):
         raise ValueError(f"files of kind {suffix!r} are not read")
     return READERS[suffix.removeprefix(".")]
@@ -231,11 +226,7 @@ def _converted(reader: FileReader, payload: bytes, options: SourceOptions) -> Co
 
 
 def _text(converted: Converted, most: int) -> Text:
-    """The pieces joined and cleaned; read one by one, so that a text over the bound is never held whole.
-
-    Raises:
-        BoundError: If the text is longer than the bound.
-    """
+    """The pieces joined and cleaned; read one by one, so that a text over the bound is never held whole."""
     parts: list[str] = []
     places: list[tuple[int, str]] = []
     length = 0

@@ -46,9 +46,6 @@ def parse_document(raw: RawDocument, options: SourceOptions | None = None) -> Do
 
     Raises:
         MemoryError: If the file needs more memory than this process may have.
-
-    Source:
-        docs/algorithm.md §extraction.1.
     """
     try:
         return _parse(raw, options or SourceOptions())

@@ -79,11 +79,7 @@ class SourceOptions:
     """Of sources on the web."""
 
     def __post_init__(self) -> None:
-        """Refuse impossible bounds, and languages that are none.
-
-        Raises:
-            SettingsError: If `ocr` is no list of languages.
-        """
+        """Refuse impossible bounds, and languages that are none."""
         check_options(self)
         if not _LANGUAGES.fullmatch(self.ocr):
             raise SettingsError(
@@ -161,11 +157,7 @@ def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
 
 
 def open_regular(file: Path) -> BinaryIO:
-    """Open a regular file for reading; anything else is refused without blocking.
-
-    Raises:
-        OSError: If the file is gone, cannot be read, or is no regular file.
-    """
+    """Open a regular file for reading; anything else is refused without blocking."""
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)

@@ -49,11 +49,7 @@ class RawDocument:
         return suffix_of(Path(self.file))
 
     def read(self) -> bytes:
-        """Its bytes: the file's, its line's or its item's.
-
-        Raises:
-            OSError: If the file is gone.
-        """
+        """Its bytes: the file's, its line's or its item's."""
         with open_regular(Path(self.file)) as stream:
             stream.seek(self.offset)
             return stream.read(self.length)
@@ -80,17 +76,8 @@ def list_source(
     document there can be kept.
     Memory grows with the ids, and with the items of one JSON list.
 
-    Args:
-        source: Path of a folder or file, or an address of a bucket or on the web.
-        options: Bounds on what is read.
-        name: Name of the source in tables; by default its path.
-        version_of: Says the version of a file that is as it was: it is not opened.
-
     Raises:
         SourceError: If there is no such file or folder, or it cannot be listed; of a bucket also if it is empty.
-
-    Source:
-        docs/algorithm.md §extraction.1.
     """
     options = options or SourceOptions()
     name = source if name is None else name

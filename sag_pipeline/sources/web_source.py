@@ -163,22 +163,14 @@ class _Site:
         return self.folder / page.file
 
     def found(self, url: str) -> _Answer:
-        """The answer that has what is asked for.
-
-        Raises:
-            OSError: If there is none, with its status.
-        """
+        """The answer that has what is asked for."""
         answer = self.get(url)
         if answer.status != HTTPStatus.OK:
             raise OSError(f"the server answers {answer.status} for {url}")
         return answer
 
     def get(self, url: str, headers: dict[str, str] | None = None) -> _Answer:
-        """What the server answers, after redirects to hosts that are allowed.
-
-        Raises:
-            OSError: If it must not be asked, or gives no whole answer.
-        """
+        """What the server answers, after redirects to hosts that are allowed."""
         if self.failures >= _FAILURES:
             raise _RefusedError(f"{_FAILURES} requests failed; the next run asks again")
         if time.monotonic() - self.started > self.web.seconds:
@@ -271,11 +263,7 @@ def _body(response: HTTPResponse, most: int) -> bytes:
 
 
 def _listed(site: _Site, url: str, body: bytes, levels: int) -> tuple[dict[str, str], bool]:
-    """The pages that a sitemap or a feed lists, with when they changed, and whether it is a feed; none of a page.
-
-    Raises:
-        ValueError: If it is a list without a page.
-    """
+    """The pages that a sitemap or a feed lists, with when they changed, and whether it is a feed; none of a page."""
     root = _xml(body, site.options.max_bytes)
     kind = "" if root is None else str(root.tag).rpartition("}")[2]
     if kind == "sitemapindex":

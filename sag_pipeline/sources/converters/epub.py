@@ -15,11 +15,7 @@ _PLACE_LENGTH = 60
 
 
 def convert_epub(payload: bytes) -> Converted:
-    """Title and text of a book.
-
-    Raises:
-        ValueError: If it names no package document.
-    """
+    """Title and text of a book."""
     package = zipfile.ZipFile(io.BytesIO(payload))
     container = _xml(package.read(_CONTAINER))
     found = container.find(".//{*}rootfile")

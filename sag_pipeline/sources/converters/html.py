@@ -131,11 +131,7 @@ _MOST_SPAN = 50
 
 
 def convert_html(payload: bytes) -> Converted:
-    """Title and text of a page in UTF-8.
-
-    Raises:
-        ValueError: If there is no element in it, or it is nested too deeply.
-    """
+    """Title and text of a page in UTF-8."""
     root = parse_html(payload)
     title = root.findtext(".//title") or ""
     return Converted(one_paragraph(title) or None, [TextPiece(page_text(root))])

@@ -35,15 +35,7 @@ class _Mail:
 
 
 def convert_eml(payload: bytes, read: ReadAttachment | None = None) -> Converted:
-    """A message as RFC 5322 has it, or one of a mailbox with the line `From …` before it.
-
-    Args:
-        payload: The message.
-        read: Reads attachments; without it they are only named.
-
-    Raises:
-        ValueError: If it has no header of a message.
-    """
+    """A message as RFC 5322 has it, or one of a mailbox with the line `From …` before it."""
     if payload.startswith(b"From "):
         payload = payload.partition(b"\n")[2].replace(b"\n>From ", b"\nFrom ")
     message = message_from_bytes(payload, policy=policy.default)

@@ -21,11 +21,7 @@ _MOST_REPEATED = 50
 
 
 def convert_odt(payload: bytes) -> Converted:
-    """The text of a document.
-
-    Raises:
-        ValueError: If it has no text body.
-    """
+    """The text of a document."""
     from lxml import etree  # noqa: PLC0415  only needed for such files
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)

@@ -91,11 +91,6 @@ class _Page:
 def convert_pdf(payload: bytes, ocr: str = "", *, memory: int = 2 << 30) -> Converted:
     """The text of a PDF.
 
-    Args:
-        payload: The file.
-        ocr: What reads pages that are images: `rapidocr`, or languages of Tesseract; empty: these are skipped.
-        memory: Bytes that a page may need.
-
     Raises:
         BoundError: If a page draws more than fits there.
     """

@@ -38,10 +38,6 @@ class Converted:
 def one_paragraph(text: str, *, is_hyphenated: bool = False) -> str:
     r"""A paragraph without its soft line breaks: a space for each, none between Chinese or Japanese characters.
 
-    Args:
-        text: Lines of one paragraph.
-        is_hyphenated: Whether a hyphen before a break divides a word.
-
     Example:
         >>> one_paragraph("Seals are\n  replaced. 密封圈\n已更换。")
         'Seals are replaced. 密封圈已更换。'

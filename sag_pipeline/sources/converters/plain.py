@@ -43,11 +43,7 @@ def delimiter_of(text: str) -> str:
 
 
 def convert_rtf(payload: bytes) -> Converted:
-    """The text of an RTF file; its table rows are lines of cells with a bar behind each.
-
-    Raises:
-        ValueError: If it does not begin as RTF does.
-    """
+    """The text of an RTF file; its table rows are lines of cells with a bar behind each."""
     from striprtf.striprtf import rtf_to_text  # noqa: PLC0415  only needed for such files
 
     if not payload.lstrip().startswith(b"{\\rtf"):

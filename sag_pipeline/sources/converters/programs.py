@@ -32,10 +32,6 @@ def installed() -> tuple[str, ...]:
 def read_picture(payload: bytes, languages: str) -> str:
     """The text on a picture.
 
-    Args:
-        payload: The picture, in a format that Pillow reads, as Tesseract does.
-        languages: `rapidocr`, or languages of Tesseract, such as `eng+chi_sim`.
-
     Raises:
         ValueError: If what reads it is not installed, or refuses the languages.
     """

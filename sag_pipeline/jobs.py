@@ -74,7 +74,7 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], run_id: str) -> _Outco
     try:
         with span("run", step=name, **{"dagster.run_id": run_id}):
             for asset in _assets_of(name):
-                table, verb = asset.body.__name__, asset.described.verb
+                table, verb = asset.body.__name__, asset.verb
                 report(table, 0, 0)
                 config = run_config.get("ops", {}).get(f"{verb}_{table}" if verb else table, {}).get("config", {})
                 run = SimpleNamespace(job_name=name, run_id=run_id)

@@ -10,18 +10,16 @@ from importlib.metadata import version
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from sag_pipeline.sources.converters.epub import convert_epub
 from sag_pipeline.sources.converters.html import convert_html
 from sag_pipeline.sources.converters.mail import convert_eml, convert_msg
-from sag_pipeline.sources.converters.office import convert_docx, convert_pptx, convert_xlsx
-from sag_pipeline.sources.converters.opendocument import convert_odt
+from sag_pipeline.sources.converters.office import convert_docx, convert_epub, convert_odt, convert_pptx, convert_xlsx
 from sag_pipeline.sources.converters.pdf import convert_pdf
 from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece
 from sag_pipeline.sources.converters.plain import convert_csv, convert_rtf
 from sag_pipeline.sources.converters.programs import LEGACY, convert_picture, installed, modern
 from sag_pipeline.sources.decoding import clean, decode, decode_html
 from sag_pipeline.sources.folders import SourceOptions
-from sag_pipeline.sources.packages import checked_package
+from sag_pipeline.sources.packages import check_package
 from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.plugins import Registry
 
@@ -215,7 +213,7 @@ def _converted(reader: FileReader, payload: bytes, options: SourceOptions) -> Co
     if reader.is_package:
         if payload.startswith(_COMPOUND):
             raise ValueError("it has a password or is of an older kind; save it without, as a current kind")
-        payload = checked_package(payload, options)
+        check_package(payload, options)
     if reader.convert:
         return reader.convert(payload, options)
     assert reader.read is not None

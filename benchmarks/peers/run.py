@@ -43,20 +43,20 @@ OURS, RULES = "sag", "sag-rules"
 
 @dataclass(frozen=True)
 class Peer:
-    """A package: its script, what is installed for it (nothing: it runs where this runs), and its model."""
+    """A package as `packages.py` names it, what is installed for it (nothing: it runs where this runs), its model."""
 
-    script: str
+    name: str
     packages: tuple[str, ...] = ()
     model: str = "scripted"
 
 
 PEERS = {
-    "bm25s": Peer("with_bm25s.py", ("bm25s==0.3.16", "PyStemmer")),
-    "lancedb": Peer("with_lancedb.py", ("lancedb==0.40.0", "openai")),
-    "lightrag": Peer("with_lightrag.py", ("lightrag-hku==1.5.7", "openai")),
-    "zleap-sag": Peer("with_zleap.py", ("zleap-sag==0.15.0",)),
-    RULES: Peer("with_sag.py", model="rules"),
-    OURS: Peer("with_sag.py"),
+    "bm25s": Peer("bm25s", ("bm25s==0.3.16", "PyStemmer")),
+    "lancedb": Peer("lancedb", ("lancedb==0.40.0", "openai")),
+    "lightrag": Peer("lightrag", ("lightrag-hku==1.5.7", "openai")),
+    "zleap-sag": Peer("zleap", ("zleap-sag==0.15.0",)),
+    RULES: Peer("sag", model="rules"),
+    OURS: Peer("sag"),
 }
 
 
@@ -116,7 +116,8 @@ def measured(name: str, task: Mapping[str, Any], envs: Path, folder: Path) -> di
         for phase in ("index", "query"):
             before, started = server.used(), time.monotonic()
             answer = folder / f"{phase}.json"
-            command = [str(python), str(HERE / peer.script), phase, str(folder / "task.json"), str(answer)]
+            script = [str(python), str(HERE / "packages.py"), peer.name]
+            command = [*script, phase, str(folder / "task.json"), str(answer)]
             subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
             used = {kind: count - before[kind] for kind, count in server.used().items()}
             told[phase] = json.loads(answer.read_text()) | {"used": used, "wall": time.monotonic() - started}

@@ -89,13 +89,11 @@ def list_source(
             unread.setdefault(suffix, []).append(where.path)
             continue
         for found in _list_place(name, where, options, version_of):
-            if isinstance(found, RawDocument):
-                first = seen.setdefault(found.document_id, place(found.path, found.line))
-                if first != place(found.path, found.line):
-                    reason = f"id {found.document_id!r} is already used by {first}"
-                    yield _skipped(name, found.path, found.line, reason)
-                    continue
-            yield found
+            own = place(found.path, found.line)
+            if isinstance(found, RawDocument) and (first := seen.setdefault(found.document_id, own)) != own:
+                yield _skipped(name, found.path, found.line, f"id {found.document_id!r} is already used by {first}")
+            else:
+                yield found
     for suffix, paths in unread.items():
         hint = "; pictures need OCR: `sag ingest --set ocr=rapidocr`" if lacks_ocr(suffix, options) else ""
         yield _skipped(name, f"*{suffix}", None, f"{_unread_kind(suffix, paths)}{hint}")
@@ -214,11 +212,10 @@ def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> I
     is_empty = True
     with open_regular(file) as stream:
         for number, (length, payload) in enumerate(_bounded_lines(stream, options.max_bytes), 1):
+            is_empty &= payload is not None and not payload.strip()
             if payload is None:
-                is_empty = False
                 yield _skipped(source, path, number, _too_large(length, options), f"{path}#{number}")
             elif payload.strip():
-                is_empty = False
                 version = blake2b(payload.strip(), digest_size=16).hexdigest()
                 raw = RawDocument("", source, path, number, version, str(file), offset, len(payload), "utf-8-sig")
                 yield _line(raw, payload)

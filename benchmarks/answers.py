@@ -1,6 +1,6 @@
 """How well `fast` mode answers and refuses without a model: 150 questions over four corpora, half of them in Chinese.
 
-    python -m benchmarks.answers [--cache FOLDER] [--held-out] [--show]
+    python -m benchmarks.answers [--cache FOLDER] [--held-out]
 
 100 questions have an answer, 50 have none. Each set gives the questions with the lowest hashes of their ids, a fixed
 number for each language; another hash divides them into questions for development and held-out ones, which are asked
@@ -44,8 +44,6 @@ _DRAGONBALL_KINDS |= {"Multi-document Information Integration Question", "多文
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of the benchmark; without answers and evidence it has to be refused."""
-
     set_name: str
     id: str
     text: str
@@ -57,17 +55,14 @@ class Asked:
 
     @property
     def is_answerable(self) -> bool:
-        """Whether the corpus holds the answer."""
         return bool(self.answers)
 
     @property
     def is_for_development(self) -> bool:
-        """Whether it may be looked at while rules are written."""
         return hash_of(f"split {self.id}") < 1 << 255
 
 
 def candidates() -> list[Asked]:
-    """Every question that may be chosen."""
     return [*business(), *demo(), *dragonball(), *musique()]
 
 
@@ -84,7 +79,6 @@ def choose(questions: Iterable[Asked]) -> list[Asked]:
 
 
 def business() -> Iterator[Asked]:
-    """The questions on the mixed files of an invented firm."""
     for line in (DATA / "business" / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         given = json.loads(line)
         pieces = [piece["text"] for piece in given["evidence"]]
@@ -96,7 +90,6 @@ def business() -> Iterator[Asked]:
 
 
 def demo() -> Iterator[Asked]:
-    """The questions of the demo."""
     for line in (DEMO / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         given = json.loads(line)
         is_chinese = any("一" <= c <= "鿿" for c in given["question"])
@@ -148,7 +141,6 @@ def _left_out() -> set[str]:
 
 
 def source_of(name: str, cache: Path) -> Path:
-    """What is ingested for a set."""
     if name == "business":
         return DATA / "business" / "documents"
     if name == "demo":
@@ -184,8 +176,6 @@ _PART = re.compile(r"[;；/]|[,，、](?!\d)")
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a question."""
-
     asked: Asked
     answer: Answer
     is_retrieved: bool
@@ -198,26 +188,19 @@ class Judged:
 
 
 def main() -> None:
-    """Ask every question of one half, or of both, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
-    parser.add_argument("--show", action="store_true", help="print each question for development with its answer")
     given = parser.parse_args()
     questions = [q for q in choose(candidates()) if given.held_out or q.is_for_development]
     with tempfile.TemporaryDirectory() as scratch:
         cache = (given.cache or Path(scratch)).resolve()
         judged = [outcome for name in dict.fromkeys(q.set_name for q in questions) for outcome in
                   ask_set(name, [q for q in questions if q.set_name == name], cache)]  # fmt: skip
-    if given.show:
-        for outcome in judged:
-            if outcome.asked.is_for_development:
-                print(shown(outcome))
     print("\n".join(table(judged)))
 
 
 def ask_set(name: str, questions: Sequence[Asked], cache: Path) -> list[Judged]:
-    """The outcomes of a set, over its release."""
     with released(name, cache) as release:
         return [judge(question, release.ask(question.text)) for question in questions]
 
@@ -309,15 +292,6 @@ def _row(name: str, judged: Sequence[Judged]) -> str:
 
 def _share(values: Sequence[bool]) -> str:
     return f"{100 * sum(values) / len(values):.0f} %" if values else "-"
-
-
-def shown(outcome: Judged) -> str:
-    """A question, its right answer and what was answered, to read."""
-    asked, marks = outcome.asked, [outcome.is_retrieved, outcome.is_right]
-    signs = "".join(sign if mark else "-" for sign, mark in zip("ER", marks, strict=True))
-    wanted = " | ".join(asked.answers) or "nothing"
-    lines = [f"[{signs}] {asked.set_name} {asked.id} ({asked.kind})", f"  ? {asked.text}", f"  = {wanted}"]
-    return "\n".join([*lines, f"  > {outcome.answer.text}", ""])
 
 
 if __name__ == "__main__":

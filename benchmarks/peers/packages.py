@@ -33,7 +33,6 @@ class Task:
     top_k: int
 
     def texts(self) -> list[str]:
-        """Each passage with its title before it."""
         return [f"{each['title']}\n{each['text']}" for each in self.passages]
 
     def ids(self) -> list[str]:
@@ -111,7 +110,6 @@ class Words:
         self.numbers: dict[str, int] = {}
 
     def encode(self, content: str) -> list[int]:
-        """Numbers of words with the white space after them."""
         return [self.numbers.setdefault(word, len(self.numbers)) for word in re.findall(r"\w+\s*|\W\s*", content)]
 
     def decode(self, tokens: list[int]) -> str:
@@ -254,7 +252,6 @@ def cpu_seconds() -> float:
 
 
 def main() -> None:
-    """Do one phase of one package."""
     name, phase, task_file, answer_file = sys.argv[1:]
     index, opened = {each.__name__: each for each in (bm25s, lancedb, lightrag, zleap, sag)}[name]()
     task = Task(**json.loads(Path(task_file).read_text(encoding="utf-8")))

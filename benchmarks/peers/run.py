@@ -1,6 +1,6 @@
 """Run other packages and `sag` on the same 200 MuSiQue passages, with the same scripted model and vectors.
 
-    python -m benchmarks.peers.run [--peers bm25s,lancedb,lightrag] [--envs FOLDER] [--out FILE]
+    python -m benchmarks.peers.run [--peers bm25s,lancedb,lightrag] [--envs FOLDER]
 
 Each package is installed into a virtual environment of its own and runs there, indexing and asking as separate
 processes that talk to a server on 127.0.0.1. The model says what a recorded model found in a passage (entities and
@@ -65,7 +65,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help=f"names, separated by commas: {', '.join(PEERS)}")
     parser.add_argument("--envs", type=Path, help="where environments are kept between runs")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
     given = parser.parse_args()
     names = [name.strip() for name in given.peers.split(",")] if given.peers else list(PEERS)
     if set(names) - set(PEERS):
@@ -82,14 +81,11 @@ def main() -> int:
                 print(f"{name}: left out, {reason(error)}", flush=True)
     recall = recalls(found, gold)
     print("\n".join(table(found, recall)))
-    if given.out:
-        given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     both = {OURS, RULES} <= recall.keys()
     return int(both and paired_difference(recall[OURS], recall[RULES]).high < 0)
 
 
 def corpus() -> tuple[list[dict[str, str]], dict[str, list[str]], list[dict[str, str]]]:
-    """The passages, gold of each question, and the questions."""
     rows = pd.read_parquet(DATA / "musique_train.questions.parquet")
     gold = {row.qid: list(row.gold_doc_ids) for row in rows.itertuples()}
     every = pd.read_parquet(DATA / "musique_train.docs.parquet").set_index("doc_id")
@@ -139,13 +135,11 @@ def environment(peer: Peer, folder: Path) -> Path:
 
 
 def reason(error: subprocess.CalledProcessError) -> str:
-    """The last line that a failed process wrote."""
     lines = [line for line in (error.stderr or "").splitlines() if line.strip()]
     return f"{lines[-1] if lines else 'no reason given'} (exit code {error.returncode})"
 
 
 def recalls(found: Mapping[str, Mapping[str, Any]], gold: Mapping[str, list[str]]) -> dict[str, dict[str, float]]:
-    """Recall of each question by peer."""
     return {
         name: {qid: recall_at(told["query"]["ranked"][qid], gold[qid], CUT) for qid in gold}
         for name, told in found.items()
@@ -153,7 +147,6 @@ def recalls(found: Mapping[str, Mapping[str, Any]], gold: Mapping[str, list[str]
 
 
 def table(found: Mapping[str, Mapping[str, Any]], recall: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """One line a peer, and what `sag` gains over it."""
     head = (f"R@{CUT}", "query CPU ms", "index CPU s", "chat calls", "chat tokens", "embedding tokens")
     lines = [f"{'':12}{head[0]:>7}" + "".join(f"{name:>18}" for name in head[1:])]
     for name, told in found.items():
@@ -191,7 +184,6 @@ class PeerServer(ChatServer):
         self.embedding_tokens = 0
 
     def used(self) -> dict[str, int]:
-        """What was used until now."""
         chat = self.input_tokens + self.output_tokens
         return {"calls": len(self.calls), "chat": chat, "embedding": self.embedding_tokens}
 
@@ -207,15 +199,12 @@ class PeerServer(ChatServer):
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a model once found in a passage."""
-
     text: str
     entities: tuple[str, ...]
     triples: tuple[tuple[str, str, str], ...]
 
     @property
     def names(self) -> list[str]:
-        """Entities and ends of triples, once each."""
         ends = (end for head, _, tail in self.triples for end in (head, tail))
         return list(dict.fromkeys([*self.entities, *ends]))
 

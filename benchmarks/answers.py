@@ -11,20 +11,16 @@ outcomes: answered (`is_found`), closest passages, and nothing but that the docu
 """
 
 import argparse
-import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.sets import DATA, read, write_source
-from sag_retrieval import Answer, Release, open_release
+from benchmarks.judging import cached, ingested
+from benchmarks.sets import DATA, QuestionSet, hash_of, read
+from sag_retrieval import Answer
 from sag_retrieval.language.words import tokens
 
 DEMO: Final = Path(__file__).parents[1] / "data"
@@ -140,33 +136,14 @@ def _left_out() -> set[str]:
     return {document for row in rows[: COUNTS["musique", False, False]] for document in row.gold_doc_ids}
 
 
-def source_of(name: str, cache: Path) -> Path:
-    if name == "business":
-        return DATA / "business" / "documents"
-    if name == "demo":
-        return DEMO / "documents"
-    path, gone = cache / "sources" / f"{name}.jsonl", _left_out() if name == "musique" else set()
+def documents_of(name: str) -> QuestionSet:
+    if name in ("business", "demo"):
+        return QuestionSet([], [], (DEMO if name == "demo" else DATA / name) / "documents")
+    gone = _left_out() if name == "musique" else set()
     table = read("musique_train.docs" if name == "musique" else "dragonball.docs")
     title = "title" if name == "musique" else "name"
     rows = [row for row in table.to_dict("records") if row["doc_id"] not in gone]
-    write_source([{"id": row["doc_id"], "title": row[title], "text": row["text"]} for row in rows], path)
-    return path
-
-
-def released(name: str, cache: Path) -> Release:
-    home = cache / name
-    if not (home / "releases").is_dir():
-        command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(source_of(name, cache))]
-        models = {"SAG_HOME": str(home), "SAG_CHAT_MODEL": "offline", "SAG_EMBEDDING_MODEL": "hashing"}
-        # a file that cannot be read is part of the business set, and makes the exit code 1
-        cache.mkdir(parents=True, exist_ok=True)
-        subprocess.run(command, env=os.environ | models, cwd=cache, check=False, stdout=subprocess.DEVNULL)
-    return open_release(home)
-
-
-def hash_of(text: str) -> int:
-    """A number that a text always has, by which questions are drawn and divided."""
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest(), "big")
+    return QuestionSet([{"id": row["doc_id"], "title": row[title], "text": row["text"]} for row in rows], [])
 
 
 LEAST_SHARE: Final = 0.9
@@ -193,16 +170,12 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
     given = parser.parse_args()
     questions = [q for q in choose(candidates()) if given.held_out or q.is_for_development]
-    with tempfile.TemporaryDirectory() as scratch:
-        cache = (given.cache or Path(scratch)).resolve()
-        judged = [outcome for name in dict.fromkeys(q.set_name for q in questions) for outcome in
-                  ask_set(name, [q for q in questions if q.set_name == name], cache)]  # fmt: skip
+    judged = list[Judged]()
+    with cached(given.cache) as cache:
+        for name in dict.fromkeys(q.set_name for q in questions):
+            with ingested(name, documents_of(name), cache) as release:
+                judged += [judge(q, release.ask(q.text)) for q in questions if q.set_name == name]
     print("\n".join(table(judged)))
-
-
-def ask_set(name: str, questions: Sequence[Asked], cache: Path) -> list[Judged]:
-    with released(name, cache) as release:
-        return [judge(question, release.ask(question.text)) for question in questions]
 
 
 def judge(asked: Asked, answer: Answer) -> Judged:

@@ -49,9 +49,6 @@ CALLS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", 
 """Audit events of calls that change names on disk; an `open` for writing is the other one."""
 
 
-# ── the source ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def text_of(number: int, version: int = 0) -> str:
     """One document, in English or Chinese; another version says another number."""
     firm, place, year = number % 5, (number // 5) % 5, 1990 + number % 40
@@ -80,9 +77,6 @@ def change(inbox: Path, which: int) -> None:
         if number > 0 and path.exists():
             path.write_text(text_of(number, which), encoding="utf-8")
     (inbox / f"record-{which * ADDED // 3}.md").unlink(missing_ok=True)
-
-
-# ── children ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_change(event: str, arguments: tuple[Any, ...]) -> bool:
@@ -189,8 +183,6 @@ def serve() -> None:
             print(json.dumps({"calls": len(server.calls), "twice": sum(n - 1 for n in asked.values())}), flush=True)
             server.calls.clear()
 
-
-# ── the parent ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 OPERATIONS: dict[str, Callable[[Path], None]] = {
     "ingest": ingest,

@@ -17,7 +17,6 @@ of the home's vectors, and their ratio to those of `hashing`.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import resource
@@ -34,12 +33,11 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-sys.path.insert(0, str(Path(__file__).parent))
-from judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
-from kinds import KINDS, UnavailableError  # noqa: E402
-from quality import OURS, broken  # noqa: E402
-from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
+from benchmarks.kinds import KINDS, UnavailableError  # noqa: E402
+from benchmarks.quality import OURS, broken  # noqa: E402
+from benchmarks.sets import SETS, SMALL, Question, QuestionSet, hash_of  # noqa: E402
 from sag_retrieval import Release  # noqa: E402
 from sag_retrieval.core.errors import SagError  # noqa: E402
 from sag_retrieval.models.open import open_dense  # noqa: E402
@@ -114,7 +112,7 @@ def made(name: str, cache: Path) -> QuestionSet:
 def chosen_of(questions: Sequence[Question], most: int) -> list[Question]:
     """At most this number of the questions held out, drawn by a hash so that no kind comes first."""
     held_out = (question for question in questions if question.is_held_out)
-    return sorted(held_out, key=lambda question: hashlib.sha256(question.question_id.encode()).hexdigest())[:most]
+    return sorted(held_out, key=lambda question: hash_of(question.question_id))[:most]
 
 
 def vector_bytes(release: Release) -> int:

@@ -18,8 +18,8 @@ from lancedb.index import FTS
 from lancedb.query import MatchQuery
 from lancedb.rerankers import RRFReranker
 from scipy.sparse import issparse
-from sets import Question, QuestionSet, write_source
 
+from benchmarks.sets import Question, QuestionSet, bare, write_source
 from sag_retrieval import Release, open_release
 from sag_retrieval.evaluation.runner import Interval, bootstrap, paired_difference
 from sag_retrieval.models.protocols import embed_queries
@@ -228,10 +228,6 @@ def gold_of(release: Release, questions: Sequence[Question]) -> dict[str, Gold]:
         if documents and not (named and documents != named):
             found[question.question_id] = {unit: each for unit, each in gold.items() if each}
     return found
-
-
-def bare(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
 
 
 def measure(release: Release, questions: Sequence[Question], methods: Sequence[str]) -> dict[str, Outcome]:

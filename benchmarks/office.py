@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sets import Question, QuestionSet
+from benchmarks.sets import Question, QuestionSet
 
 SEED: Final = 20261124
 FACTS_A_KIND, ASKED_A_KIND, ASKED_RULES = 16, 8, 10

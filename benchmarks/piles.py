@@ -26,8 +26,8 @@ from typing import Any, Final
 
 import docx
 
-from benchmarks.answers import hash_of
 from benchmarks.revisions import ingested, write_table
+from benchmarks.sets import hash_of
 from sag_retrieval import Answer
 from sag_retrieval.ask import AskOptions, Mode
 from sag_retrieval.ask.cited import without_markers

@@ -30,11 +30,10 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-sys.path.insert(0, str(Path(__file__).parent))
-from judging import BOTH, LANCE, LETTERS, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
-from kinds import KINDS, SMALL_KINDS, UnavailableError  # noqa: E402
-from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.judging import BOTH, LANCE, LETTERS, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
+from benchmarks.kinds import KINDS, SMALL_KINDS, UnavailableError  # noqa: E402
+from benchmarks.sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 from sag_retrieval import Release  # noqa: E402
 from sag_retrieval.evaluation.runner import Interval  # noqa: E402
 

@@ -29,9 +29,11 @@ from urllib.parse import quote
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import psutil  # noqa: E402
-from sets import SETS, write_source  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import psutil  # noqa: E402
+
+from benchmarks.sets import SETS, write_source  # noqa: E402
 from sag_retrieval import Release, open_release  # noqa: E402
 
 SAG = [sys.executable, "-m", "sag_retrieval.cli.main"]

@@ -43,6 +43,16 @@ def is_held_out(question_id: str) -> bool:
     return int(hashlib.blake2b(question_id.encode(), digest_size=8).hexdigest(), 16) % 2 == 1
 
 
+def hash_of(text: str) -> int:
+    """A number that a text always has, by which questions are drawn and divided."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest(), "big")
+
+
+def bare(text: str) -> str:
+    """Its letters and digits, for comparing passages."""
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
 @dataclass(frozen=True)
 class QuestionSet:
     """Lines of a JSONL source, or a folder of files, and the questions over it."""

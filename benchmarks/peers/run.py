@@ -10,7 +10,6 @@ keys by the model find significantly less than keys by rules. Needs the network 
 """
 
 import argparse
-import hashlib
 import json
 import re
 import subprocess
@@ -28,13 +27,13 @@ import numpy as np
 import pandas as pd
 from aiohttp import web
 
+from benchmarks.sets import DATA, hash_of
 from sag_retrieval.evaluation import bootstrap, paired_difference
 from sag_retrieval.evaluation.metrics import recall_at
 from tests.support.chat_server import ChatServer, Request, count_tokens, prompt_of, schema_of
 from tests.support.scripted_answers import numbered_events, read_well
 
 HERE = Path(__file__).parent
-DATA = HERE.parents[2] / "shared" / "data"
 PASSAGES, CUT, TOP_K = 200, 5, 20
 DIMENSION = 512
 _WORD = re.compile(r"\w+")
@@ -90,7 +89,7 @@ def corpus() -> tuple[list[dict[str, str]], dict[str, list[str]], list[dict[str,
     gold = {row.qid: list(row.gold_doc_ids) for row in rows.itertuples()}
     every = pd.read_parquet(DATA / "musique_train.docs.parquet").set_index("doc_id")
     needed = {document for documents in gold.values() for document in documents}
-    others = sorted(set(every.index) - needed, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    others = sorted(set(every.index) - needed, key=hash_of)
     chosen = every.loc[sorted([*needed, *others[: PASSAGES - len(needed)]])]
     passages = [{"id": row.Index, "title": row.title, "text": row.text} for row in chosen.itertuples()]
     return passages, gold, [{"id": row.qid, "text": row.question} for row in rows.itertuples()]

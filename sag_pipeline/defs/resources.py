@@ -1,7 +1,7 @@
 """Settings, store and models as one Dagster resource, and the metadata that every asset reports."""
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,9 +18,9 @@ from sag_pipeline.defs.dagster_metadata import check_result
 from sag_pipeline.engines.engine import Engine, engine_for
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.llm.extract import model_of
-from sag_pipeline.options import IngestOptions, RunOptions
+from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import offer
-from sag_pipeline.runs.reprocess import cost_again, documents_again, is_again
+from sag_pipeline.runs.reprocess import documents_again, is_again
 from sag_pipeline.sources.folders import is_launched_here
 from sag_pipeline.step_runner import RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Ledger
@@ -102,10 +102,6 @@ class PipelineResource(_Configured):
             self._ledger = store.ledger
             yield store
 
-    def options(self) -> IngestOptions:
-        """The options that steps take."""
-        return self.run_options().steps
-
     def engine_for(self, pending: int) -> Engine:
         """The engine of the settings, for a step with this number of pending documents."""
         return engine_for(self.settings().engine, pending, self.run_options().worker)
@@ -125,11 +121,8 @@ class PipelineResource(_Configured):
                 return self.make(context, table)
             step = step_of(table, run.steps, model_of(table, chat, settings.language, run.key))
             with self.store() as store:
-                again = self.redo(context, store, table)
+                self.redo(context, store, table)
                 chat.ask_again(is_again(store, run.reprocess))
-                if again:
-                    told = cost_again(store, chat, run, settings.language, table, again)
-                    context.log.info("%s: %s", table, told)
                 offer(
                     tokens=lambda: sum(chat.cost_so_far()[name] for name in ("input_tokens", "output_tokens")),
                     cost=lambda: chat.cost_so_far()["cost"],
@@ -147,23 +140,22 @@ class PipelineResource(_Configured):
                 warn_of(context, store, table)
                 return result_of(store, step, tally, **cost_of(calls))
 
-    def redo(self, context: dg.AssetExecutionContext, store: Store, table: str) -> Collection[str]:
+    def redo(self, context: dg.AssetExecutionContext, store: Store, table: str) -> None:
         """Let the step of a table do again what the run is to do again; what a repeated step has done stays done."""
         wanted = self.run_options().reprocess
         if not wanted or context.retry_number:
-            return ()
+            return
         documents = documents_again(store, table, wanted)
         context.log.info("%s: %s documents are done again", table, f"{len(documents):,}")
         store.redo(table, documents)
-        return documents
 
     def make(self, context: dg.AssetExecutionContext, table: str) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table kept by document up to date by its rule and report what was done."""
-        options, choose = self.options(), partial(by_rules, self.engine_for)
+        options = self.run_options().steps
         step = step_of(table, options)
         with self.store() as store:
             self.redo(context, store, table)
-            tally = run_step(store, step, options, choose)
+            tally = run_step(store, step, options, partial(by_rules, self.engine_for))
             warn_of(context, store, table)
             return result_of(store, step, tally)
 

@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -36,21 +35,6 @@ from sag_retrieval.release.releases import FoundRelease, Releases
 
 if TYPE_CHECKING:
     from sag_pipeline.extract.entity_resolution import KeyColumns
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What a home holds after a run, whatever ended it."""
-
-    documents: int
-    """Documents that are read."""
-    release: str | None
-    """The current release."""
-
-
-def kept_of(settings: Settings) -> Kept:
-    """What is stored below the home."""
-    return Kept(Store(settings.home).ledger.document_count("documents"), Releases(settings.home).current())
 
 
 def status_of(settings: Settings) -> dict[str, Any]:

@@ -57,18 +57,13 @@ def decode(payload: bytes) -> str:
 def decode_html(payload: bytes) -> str:
     """Text of a page: as `decode` if it is UTF-8 or has a byte-order mark, else by the encoding that it declares."""
     declared = _DECLARED.search(payload[:_DECLARED_WITHIN])
-    if declared and not payload.startswith(tuple(mark for mark, _ in _BOMS)) and not _is_utf8(payload):
-        with suppress(LookupError, UnicodeDecodeError):
-            return payload.decode(declared[1].decode("ascii"))
+    if declared and not payload.startswith(tuple(mark for mark, _ in _BOMS)):
+        try:
+            payload.decode("utf-8")
+        except UnicodeDecodeError:
+            with suppress(LookupError, UnicodeDecodeError):
+                return payload.decode(declared[1].decode("ascii"))
     return decode(payload)
-
-
-def _is_utf8(payload: bytes) -> bool:
-    try:
-        payload.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def clean(text: str) -> str:
@@ -133,7 +128,6 @@ def _whole_number(digits: str) -> int:
 
 MOST_LEVELS: Final = 500
 """Lists and objects of JSON inside one another; how deep Python itself reads depends on its version and the caller."""
-_BRACKET_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def _levels(text: str) -> int:
@@ -141,8 +135,8 @@ def _levels(text: str) -> int:
     if text.count("[") + text.count("{") <= MOST_LEVELS:
         return 0
     level = most = 0
-    for match in _BRACKET_OR_STRING.finditer(text):
-        level += (match[0] in "[{") - (match[0] in "]}")
+    for match in _TOKEN.finditer(text):
+        level += _DEPTH.get(match[0], 0)
         most = max(most, level)
     return most
 

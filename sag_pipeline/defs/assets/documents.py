@@ -58,7 +58,7 @@ def documents(
     """One row per document: new and changed ones are read, missing ones removed, unreadable ones skipped."""
     for fault in lacks(context.instance) if is_kept() else ():
         context.log.warning("this instance of Dagster lacks something: %s", fault)
-    settings, ingest = sag.settings(), sag.options()
+    settings, ingest = sag.settings(), sag.run_options().steps
     options, step = config.options(ingest.source), step_of("documents", ingest)
     own = spec.sources or (() if tables else (settings.source,))
     given = config.sources or own

@@ -25,7 +25,7 @@ from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, weighing, whole_table
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.publish.revisions import REVISIONS, make_revisions, revisions_state, said_times
-from sag_pipeline.runs.maintenance import forget, keep_in_size, vacuum
+from sag_pipeline.runs.maintenance import forget, prune_all, vacuum
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.tables import STORED, to_table
 from sag_retrieval.models.cached_chat import open_cached_chat
@@ -175,7 +175,9 @@ def release(
         forget(store, embedding.vectors)
         done = publish(store, embedding, now(), partial(_gate, store.home, options.gate), schema=options.key.schema)
         vacuum(store, embedding.vectors)
-    gone = keep_in_size(sag.settings().home, context.instance, options.keep)
+    gone, faults = prune_all(sag.settings().home, context.instance, options.keep)
+    for fault in faults:
+        context.log.warning("%s", fault)
     manifest = done.manifest
     folder = sag.settings().home.resolve() / "releases" / manifest.release_id
     if not done.faults:

@@ -30,25 +30,15 @@ _LEAST_LINKS = 3
 _LINK_SHARE = 0.8
 
 
-def _drop_around(body: Any) -> None:  # noqa: ANN401  lxml has no types
-    """Drop elements that hold no content, then blocks of links. Linear in the elements of a page of usual depth."""
-    _drop_hidden(body)
-    _drop_links(body)
-
-
-def _drop_hidden(body: Any) -> None:  # noqa: ANN401
+def _drop_hidden(body: Any) -> None:  # noqa: ANN401  lxml has no types
+    """Drop elements that hold no content. Linear in the elements of a page of usual depth."""
     for element in list(body.iter()):
         if element is body or not isinstance(element.tag, str):
             continue
-        if element.tag in ("header", "footer") and not _is_inside(element):
-            _keep_headings(element)
+        if element.tag in ("header", "footer") and next(element.iterancestors(*_SECTIONING), None) is None:
+            _keep_headings(element)  # it belongs to the page, not to an article
         elif element.tag in _DROPPED or _is_hidden(element):
             element.drop_tree()
-
-
-def _is_inside(element: Any) -> bool:  # noqa: ANN401
-    """Whether a header or footer belongs to an article, not to the page."""
-    return any(above.tag in _SECTIONING for above in element.iterancestors())
 
 
 def _keep_headings(element: Any) -> None:  # noqa: ANN401
@@ -154,7 +144,8 @@ def parse_html(payload: bytes) -> Any:  # noqa: ANN401  lxml has no types
 def page_text(root: Any) -> str:  # noqa: ANN401
     """The text of a parsed page without what surrounds its content. Linear in the elements."""
     body = root.find("body") if root.find("body") is not None else root
-    _drop_around(body)
+    _drop_hidden(body)
+    _drop_links(body)
     return blocks_text(body)
 
 

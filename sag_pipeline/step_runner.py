@@ -53,7 +53,6 @@ class Maker:
     batch: int
     """Documents of a batch; a group has a whole number of batches."""
     commit: int
-    """Documents of a commit."""
 
 
 @dataclass(slots=True)

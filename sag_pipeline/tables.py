@@ -74,9 +74,7 @@ STORED: Final[dict[str, StoredTable]] = {
 """Every table kept by document, by name; an added one is described in the module of its step."""
 
 RECORDS: Final = {name: table.record for name, table in STORED.items()}
-"""The record of each."""
 VERSIONS: Final = {name: table.version for name, table in STORED.items()}
-"""The version of each one's step."""
 INPUTS: Final = {name: table.reads for name, table in STORED.items()} | {"vectors": ("chunks", "events", "keys")}
 """Tables that each step reads; vectors are kept by document too, but not as rows."""
 

@@ -168,7 +168,6 @@ def watch(
 
 
 def _in_a_line(report: Mapping[str, Any]) -> str:
-    """When a run ended, what it did to the documents, and the release that is current."""
     read = report["steps"]["documents"]
     counts = ", ".join(f"{read[name]:,} {name}" for name in ("new", "changed", "removed", "failed") if read[name])
     release = f"release {report['release']} {'is new' if report['is_new'] else 'stays'}"
@@ -209,7 +208,6 @@ def _run_options(given: Mapping[str, Any]) -> "RunOptions":
 
 
 def _stopped(*command: str) -> str:
-    """What an interrupted run leaves, and how to go on."""
     from sag_pipeline.store.store import Store  # noqa: PLC0415
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
     from sag_retrieval.release.releases import Releases  # noqa: PLC0415

@@ -41,7 +41,6 @@ CRON: Final = {
     "pattern": rf"^\s*($|@[a-z]+\s*$|({_PART}\s+){{4}}{_PART}\s*$)|{_TEMPLATE}",
     "examples": ["0 2 * * *"],
 }
-"""Minute, hour, day, month and weekday, or a name such as `@daily`."""
 
 
 def choice(values: Iterable[object]) -> dict[str, Any]:
@@ -264,7 +263,6 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
 
 
 def _built(corpus: Corpus, spec: CorpusSpec) -> tuple[list[dg.AssetsDefinition], list[dg.AssetsDefinition]]:
-    """The assets of every corpus, and those of its further reports."""
     return [each.build(spec) for each in ASSETS], [_report_asset(spec, each) for each in corpus.reports]
 
 
@@ -282,7 +280,6 @@ def _retry_policy(given: CorpusRetry) -> dg.RetryPolicy:
 
 
 def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Iterator[UnresolvedAssetJobDefinition]:
-    """The jobs of a corpus: `ingest`, `prune`, `export`, `report`, and one for each further report."""
     of_corpus = dg.AssetSelection.assets(*own)  # never what others feed it with
     communities = spec.shown("communities")
 
@@ -330,7 +327,6 @@ def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
 
 
 def _scope(given: CorpusReport) -> "Scope":
-    """What a report is about."""
     from sag_retrieval.reports.scope import Scope  # noqa: PLC0415  definitions are loaded by every command
 
     config = report.Reporting(**given.options)

@@ -50,9 +50,7 @@ class CorpusSpec:
     resource: PipelineResource = field(default_factory=PipelineResource)
     """As defined, before any run configuration."""
     freshness: dg.FreshnessPolicy | None = None
-    """Of its release."""
     retry: dg.RetryPolicy | None = None
-    """Of its assets."""
     renamed: Mapping[dg.AssetKey, dg.AssetKey] = field(default_factory=dict)
     """Keys of its assets that a translation changed, to what they are now."""
 
@@ -90,7 +88,6 @@ class CorpusAsset:
     body: Callable[..., Any]
     group: str
     deps: Sequence[str] = ()
-    """Assets before it, by bare name."""
     kinds: Collection[str] = ()
     """What Dagster shows it is made with."""
     reads: tuple[str, ...] | None = None
@@ -102,7 +99,6 @@ class CorpusAsset:
     is_release: bool = False
     """Whether the schedule of the corpus says how old it may be."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Other arguments of `dg.asset`."""
 
     def build(
         self,
@@ -285,7 +281,6 @@ def beating(context: dg.AssetExecutionContext, seconds: float = SECONDS) -> Iter
 def _figures(
     context: dg.AssetExecutionContext, pace: Pace, gauges: Mapping[str, Callable[[], float]]
 ) -> dict[str, Any]:
-    """What is done, how fast, and what it has cost so far."""
     step, done, total, item = pace.at
     return {
         "step": step or context.asset_key.path[-1],

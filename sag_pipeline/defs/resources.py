@@ -40,7 +40,6 @@ _WARNINGS: Final = 1_000
 """Documents of a step that the log of a run names; a log of a million lines is read by nobody."""
 _log = logging.getLogger(__name__)
 KEY: Final = "sag"
-"""Of this resource, in definitions and in run configuration."""
 POOL: Final = "sag"
 """Concurrency pool of the assets that write to the home: with a limit of 1 (`dagster.yaml`), a second run is queued."""
 _FIELDS: Final = config_fields(RunOptions)

@@ -34,7 +34,6 @@ class Message:
     """Of the file or the folder that it becomes."""
     subject: str
     told: Mapping[str, Any]
-    """Plain values."""
     text: str = ""
     """Body of an e-mail; empty: the plain values by line."""
     attachment: Path | None = None

@@ -21,7 +21,6 @@ DOCUMENTS_LOOKED_AT: Final = 5
 """Recall is that of the first five distinct documents: as many as a reader or a prompt takes."""
 _SHOWN: Final = 5
 _LONGEST: Final = 200
-"""Characters of a question in a message."""
 _ACCEPT: Final = "`sag ingest --accept-recall` (in Dagster: `accept_recall: true` of the resource `sag`)"
 
 

@@ -127,7 +127,6 @@ def _table(store: Store, name: str) -> dict[str, Any]:
 
 
 def _entries(store: Store, condition: str) -> list[dict[str, Any]]:
-    """Where the files of some entries are, and what is said of them."""
     return [
         {
             "step": entry.step,
@@ -289,7 +288,6 @@ def _kinds_of(home: Path) -> Iterator[tuple[str, Path, int]]:
 
 
 def _folders(home: Path) -> Iterator[tuple[str, Path]]:
-    """Every entry of a home, with the kind of what it holds."""
     for entry in sorted(home.iterdir()) if home.is_dir() else ():
         yield "answers" if entry.name.startswith(ANSWERS) else _KINDS.get(entry.name, "other"), entry
 

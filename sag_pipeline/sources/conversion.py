@@ -55,7 +55,6 @@ class FileReader:
     name: str
     """The suffix, in lower case and without its dot."""
     convert: Callable[[bytes, SourceOptions], Converted] | None = None
-    """A converter of this package."""
     decode: Callable[[bytes], str] | None = None
     """For files of text: the converter receives the decoded text as UTF-8."""
     is_package: bool = False
@@ -77,7 +76,6 @@ class Text(NamedTuple):
     places: list[tuple[int, str]]
     """Offset of the first character and name of each page, slide or sheet, in order; empty if there are none."""
     metadata: Mapping[str, str]
-    """What else the file says of itself."""
 
 
 def _adapted(name: str, found: object) -> FileReader:
@@ -115,7 +113,6 @@ def _pdf(payload: bytes, options: SourceOptions) -> Converted:
 
 
 PICTURES: Final = ("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp")
-"""Suffixes that are read where OCR is asked for."""
 CODE: Final = tuple(
     "yaml yml toml ini cfg py pyi js mjs ts jsx tsx java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl sh"
     " bash ps1 sql css scss swift tex rst".split()
@@ -155,7 +152,6 @@ READERS: Final = Registry(
     ],
     _adapted,
 )
-"""Readers by suffix, without its dot."""
 
 
 def is_read(suffix: str) -> bool:

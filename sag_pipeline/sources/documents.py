@@ -100,7 +100,6 @@ def _parse(raw: RawDocument, options: SourceOptions) -> Document:
 
 
 def _parts(text: str) -> list[tuple[int, str]]:
-    """The parts of a plain text: as they are numbered, else as they are set off."""
     return numbered_places(text) or set_off_headings(text)
 
 

@@ -33,7 +33,6 @@ _SYSTEM_NAMES = frozenset(
 _TEMPORARY = re.compile(
     r"~\$.*|.*~|~.*\.tmp|.*\.(?:tmp|temp|swp|swo|part|partial|crdownload|download|lock|lck)", re.DOTALL
 )
-"""Names of lock and temporary files of editors, office programs and browsers."""
 _LANGUAGES = re.compile(r"(?:[A-Za-z][A-Za-z_]*(?:\+[A-Za-z][A-Za-z_]*)*)?")
 _is_here: ContextVar[bool] = ContextVar("is_launched_here", default=False)
 
@@ -93,7 +92,6 @@ class BucketFile:
     """A file of a source that lies in a bucket, as it was listed."""
 
     url: str
-    """Of the source."""
     key: str
     tag: str
     """Another one whenever the bytes were written again."""

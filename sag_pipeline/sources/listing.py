@@ -258,7 +258,6 @@ def _mails(stream: BinaryIO, most: int) -> Iterator[tuple[int, int, bytes | None
 
 
 def _message_id(payload: bytes) -> str:
-    """What stands in the header `Message-ID`, on its line or the next."""
     lines = iter(payload[:_BLOCK].splitlines())
     for line in lines:
         name, colon, value = line.partition(b":")
@@ -293,7 +292,6 @@ def _line(raw: RawDocument, payload: bytes) -> FoundDocument:
 
 
 _LISTERS: Final = {".jsonl": _list_lines, ".mbox": _list_mails}
-"""What lists the documents of files that hold several, whatever their size."""
 
 
 def _fields(text: str) -> dict[str, Any]:

@@ -26,7 +26,6 @@ _AGENT: Final = "sag"
 _STATE: Final = "pages.json"
 _REDIRECTS: Final = 5
 _LISTS: Final = 3
-"""A sitemap may list sitemaps that list sitemaps."""
 _SECONDS: Final = 30
 """Without a byte from a server; and all of an answer takes at most ten times as long."""
 _FAILURES: Final = 3
@@ -56,7 +55,6 @@ class _Copy:
     etag: str = ""
     last_modified: str = ""
     lastmod: str = ""
-    """As its sitemap had it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,6 @@ class _Site:
         return self.folder / page.file
 
     def found(self, url: str) -> _Answer:
-        """The answer that has what is asked for."""
         answer = self.get(url)
         if answer.status != HTTPStatus.OK:
             raise OSError(f"the server answers {answer.status} for {url}")
@@ -298,7 +295,6 @@ def _xml(body: bytes, most: int) -> Any:  # noqa: ANN401  lxml has no types
 
 
 def _texts(root: Any, item: str, name: str, more: str = "") -> list[tuple[str, str]]:  # noqa: ANN401
-    """Two texts of each item of a sitemap."""
     pairs = (
         (each.findtext(f"{{*}}{name}"), each.findtext(f"{{*}}{more}") if more else "")
         for each in root.iterfind(f"{{*}}{item}")

@@ -84,7 +84,6 @@ def _is_navigation(links: tuple[int, int], letters: int, total: int) -> bool:
 
 
 def _counted(body: Any) -> tuple[dict[Any, tuple[int, int]], dict[Any, int]]:  # noqa: ANN401
-    """Links within the site with their letters, and all letters, of each element."""
     links: dict[Any, tuple[int, int]] = {}
     letters: dict[Any, int] = {}
     for element in reversed(list(body.iter())):
@@ -246,7 +245,6 @@ def _bullet(element: Any) -> str:  # noqa: ANN401
 
 
 def _is_data(table: Any) -> bool:  # noqa: ANN401
-    """Whether a table holds data; one that lays out a page holds headings, lists or further tables."""
     if table.get("role") == "presentation":
         return False
     return next(table.iterdescendants("table", "h1", "h2", "h3", "h4", "ul", "ol", "dl", "pre", "form"), None) is None

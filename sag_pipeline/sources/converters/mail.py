@@ -20,7 +20,6 @@ _HEADERS = ("From", "To", "Cc", "Date")
 _THREAD = ("References", "In-Reply-To", "Message-ID")
 
 Attachment = tuple[str, bytes]
-"""Name and content."""
 ReadAttachment = Callable[[str, bytes], Iterable[TextPiece]]
 """The text of an attachment; raises ValueError with the reason if it cannot be read."""
 

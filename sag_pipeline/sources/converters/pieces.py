@@ -147,7 +147,6 @@ def _header_rows(rows: Sequence[Cells], *, is_titled: bool) -> int:
 
 
 def _is_valued(rows: Sequence[Cells], column: int) -> bool:
-    """Whether most cells of a column below the first row hold numbers or dates."""
     cells = [row[column] for row in rows[1:] if column < len(row) and row[column]]
     return bool(cells) and sum(map(_is_value, cells)) * 2 > len(cells)
 

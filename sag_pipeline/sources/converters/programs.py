@@ -119,7 +119,6 @@ def _by_package(payload: bytes) -> str:
 
 @cache
 def _engine() -> Any:  # noqa: ANN401  rapidocr has no types
-    """Detector and recogniser, from the models in the package's own folder."""
     from rapidocr import RapidOCR  # noqa: PLC0415  an extra
 
     return RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": 1})

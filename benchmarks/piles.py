@@ -1,6 +1,6 @@
 """Piles of mixed files with tables: does an answer count, add up, compare, list and join rows, and else refuse?
 
-    python -m benchmarks.piles [--held-out] [--show] [--cache FOLDER]
+    python -m benchmarks.piles [--held-out] [--cache FOLDER]
 
 Three piles (a firm, a clinic with a school, threads of mail) in two languages, each with 30 questions a language:
 facts, who, when, how much, lists, counts, other questions to tables, of two steps, to all documents, and without an
@@ -307,23 +307,13 @@ def ask_pile(name: str, parts: Sequence[Pile], cache: Path, half: Callable[[Aske
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
-    parser.add_argument("--show", action="store_true", help="print each developer question that is not whole")
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         cache = (given.cache or Path(scratch)).resolve()
         found = [each for name, parts in piles().items() for each in
                  ask_pile(name, parts, cache, lambda asked: given.held_out or not asked.is_held_out)]  # fmt: skip
-    for each in found:
-        if given.show and not each.asked.is_held_out and not _is_good(each):
-            right = " | ".join(each.asked.right) or "nothing"
-            print(f"[{each.mark}] {each.asked.name} ({each.asked.kind})\n  ? {each.asked.text}\n  = {right}")
-            print(f"  > {each.answer.text[:600]}\n")
     print("\n".join(table(found)))
-
-
-def _is_good(each: Marked) -> bool:
-    return each.mark == ("refused" if each.asked.form == "none" else "whole")
 
 
 def table(found: Sequence[Marked]) -> Iterator[str]:

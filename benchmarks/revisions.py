@@ -1,6 +1,6 @@
 """Piles of documents that revise themselves: does an answer give what holds now, what held then, and say who disagrees?
 
-    python -m benchmarks.revisions [--developer [a|b]] [--small] [--seeds N] [--show] [--keep FOLDER]
+    python -m benchmarks.revisions [--developer [a|b]] [--small] [--seeds N] [--keep FOLDER]
 
 A pile has 27 facts of one trade in one language, eleven of them never revised, told in mails, letters, Word files,
 slides and tables of three stages of time. All is invented and drawn by seed. The developer halves are worded by
@@ -354,7 +354,6 @@ class Outcome:
     asked: Asked
     language: str
     verdict: str
-    text: str
 
     @property
     def is_right(self) -> bool:
@@ -442,8 +441,7 @@ def run_half(half: str, seeds: int, folder: Path, trades: int) -> tuple[list[Out
         pile.fill()
         with ingested(pile.folder, folder / name / "home") as release:
             for asked in pile.asked:
-                answer = ask(release, asked)
-                outcomes.append(Outcome(asked, pile.language, verdict(asked, answer), answer.text))
+                outcomes.append(Outcome(asked, pile.language, verdict(asked, ask(release, asked))))
             count_rows(pile, revision_rows(release), found)
     return outcomes, found
 
@@ -478,13 +476,6 @@ def line(name: str, outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def shown(outcome: Outcome) -> str:
-    asked = outcome.asked
-    right, wrong = ([value.text for value in values] for values in (asked.right, asked.wrong))
-    head = f"[{outcome.verdict}] {asked.kind}, {asked.tense} {asked.as_of}"
-    return f"{head}\n  ? {asked.text}\n  = {right}, not {wrong}\n  > {outcome.text}"
-
-
 def missed(outcomes: Sequence[Outcome], found: Found) -> Iterator[str]:
     for tense, goal in GOALS.items():
         share = bootstrap([float(each.is_right) for each in outcomes if each.asked.tense == tense]).mean
@@ -499,7 +490,6 @@ def main() -> None:
     parser.add_argument("--developer", nargs="?", const="ab", choices=("a", "b", "ab"), help="only developer halves")
     parser.add_argument("--small", action="store_true", help="one pile for each language of half a")
     parser.add_argument("--seeds", type=int, default=3, help="piles for each trade and language")
-    parser.add_argument("--show", action="store_true", help="print answers of developer halves that are not right")
     parser.add_argument("--keep", type=Path, help="where documents and releases are kept")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -510,8 +500,6 @@ def main() -> None:
             print("\n".join(table(half, outcomes, found)), end="\n\n")
             is_developer = HALVES[half] == "developer"
             faults = [*(faults if is_developer else ()), *(f"{half}, {each}" for each in missed(outcomes, found))]
-            if given.show and is_developer:
-                print("\n".join(map(shown, [each for each in outcomes if not each.is_right])))
     print("\n".join(faults) or "every goal is reached")
     sys.exit(bool(faults))
 

@@ -246,18 +246,6 @@ def steps(index: Index) -> dict[str, dict[str, float]]:
     return {name: percentiles(each) for name, each in times.items()}
 
 
-def recall(index: Index) -> float:
-    """Share of the fifty nearest events that the vector step finds, against the exact scan."""
-    vectors = index.arrays.vectors["events"]
-    if not isinstance(vectors, DenseVectors):
-        return 1.0
-    exact, found = DenseVectors(vectors.matrix), []
-    for question in questions():
-        asked = index.embedder.embed([question])
-        found.append(len(np.intersect1d(vectors.top(asked, 50)[0], exact.top(asked, 50)[0])) / 50)
-    return statistics.mean(found)
-
-
 def resident(task: tuple[str, int]) -> dict[str, float]:
     """Megabytes of a process that opened the arrays and answered every question once: its own, and mapped files."""
     index = open_grown(Path(task[0]), dense=task[1])
@@ -286,7 +274,6 @@ def measure(size: int, kind: str, dimension: int) -> dict[str, object]:
             "open_ms": min(opened),
             "first_ms": first,
             "steps_ms": steps(index),
-            "recall_at_50": recall(index),
         }
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             return found | {"resident_mb": pool.submit(resident, (str(folder), dense)).result()}
@@ -302,7 +289,7 @@ def show(found: dict[str, object]) -> None:
         f"  build {found['build_seconds']:.1f} s, peak {found['build_peak_gb']:.1f} GB, disk {found['disk_gb']:.2f} GB"
     )
     print(f"  open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
-          f" resident {spoken(found['resident_mb'])} MB, recall@50 {found['recall_at_50']:.3f}")  # fmt: skip
+          f" resident {spoken(found['resident_mb'])} MB")  # fmt: skip
     for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
         print(f"  {name:8} p50 {each['p50']:8.2f}  p95 {each['p95']:8.2f} ms")
 

@@ -440,8 +440,7 @@ def run_half(half: str, seeds: int, folder: Path, trades: int) -> tuple[list[Out
         pile = Pile(words[trade["language"]], trade, random.Random(name), folder / name / "documents")
         pile.fill()
         with ingested(pile.folder, folder / name / "home") as release:
-            for asked in pile.asked:
-                outcomes.append(Outcome(asked, pile.language, verdict(asked, ask(release, asked))))
+            outcomes += [Outcome(each, pile.language, verdict(each, ask(release, each))) for each in pile.asked]
             count_rows(pile, revision_rows(release), found)
     return outcomes, found
 

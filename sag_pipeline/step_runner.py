@@ -113,12 +113,7 @@ def by_model(work: Work) -> Maker:
     return Maker(make, _DOCUMENTS_A_GROUP, _DOCUMENTS_A_GROUP)
 
 
-def run_step(
-    store: Store,
-    step: StepSpec,
-    options: IngestOptions,
-    choose: Callable[[int], Maker],
-) -> RunStats:
+def run_step(store: Store, step: StepSpec, options: IngestOptions, choose: Callable[[int], Maker]) -> RunStats:
     """Bring a table up to date with its inputs; unchanged documents are not read.
 
     Raises:

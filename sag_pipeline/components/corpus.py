@@ -133,8 +133,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     """Documents as a release that can be searched: assets, jobs, schedule, sensor and reports of one home."""
 
     name: str | None = Field(
-        default=None,
-        description="Prefix of its keys and names. In a component: by default the name of its folder.",
+        default=None, description="Prefix of its keys and names. In a component: by default the name of its folder."
     )
     home: str = Field(default="", description="Folder of its tables and releases; empty: SAG_HOME.")
     sources: list[str] = Field(default=[], description="Folders or files that are read; none: SAG_SOURCE.")

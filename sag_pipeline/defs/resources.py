@@ -106,10 +106,7 @@ class PipelineResource(_Configured):
         return engine_for(self.settings().engine, pending, self.run_options().worker)
 
     def extract(
-        self,
-        context: dg.AssetExecutionContext,
-        table: str,
-        asked: Callable[[CachedChat, Store], Work],
+        self, context: dg.AssetExecutionContext, table: str, asked: Callable[[CachedChat, Store], Work]
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table up to date by the language model, or by rules where the settings name none."""
         settings, run = self.settings(), self.run_options()

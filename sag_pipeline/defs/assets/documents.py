@@ -107,11 +107,7 @@ def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Ma
     """One row per document: its most representative sentences, or a summary by a language model."""
     run, language = sag.run_options(), sag.settings().language
     options, titles = run.summary, run.header.title_by_model
-    return sag.extract(
-        context,
-        "summaries",
-        lambda chat, _: summaries_work(chat, options, language, titles=titles),
-    )
+    return sag.extract(context, "summaries", lambda chat, _: summaries_work(chat, options, language, titles=titles))
 
 
 @_by_document("sections", "read")
@@ -141,9 +137,7 @@ def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Materia
     """One row per key of an event, as its document spells it, and one for the main key of each chunk."""
     settings, run = sag.settings(), sag.run_options()
     return sag.extract(
-        context,
-        "keys",
-        lambda chat, store: known_keys_work(chat, settings, store, current_index(settings), run),
+        context, "keys", lambda chat, store: known_keys_work(chat, settings, store, current_index(settings), run)
     )
 
 

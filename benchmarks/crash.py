@@ -207,7 +207,7 @@ class Trial:
         """Run an operation to its end, as a user would type it again."""
         counted, started = self.folder / "counted", time.perf_counter()
         work = OPERATIONS[name]
-        place(home)
+        os.chdir(home.parent)  # where its own `dagster.yaml` lies
         _, status = os.waitpid(fork(lambda: work(home), self.log, counted=counted), 0)
         if status:
             sys.exit(f"{name} failed below {home}:\n{self.log.read_text()[-3000:]}")
@@ -216,7 +216,7 @@ class Trial:
 
     def kill(self, name: str) -> str:
         """Start an operation and kill it; how."""
-        place(self.killed)
+        os.chdir(self.killed.parent)
         seconds, changes = self.costs[name]
         at = self.draw.randint(1, max(1, changes)) if self.draw.random() < 0.5 else 0
         work = OPERATIONS[name]
@@ -234,10 +234,6 @@ class Trial:
         assert self.server.stdout is not None
         print("counts", file=self.server.stdin, flush=True)
         return json.loads(self.server.stdout.readline())  # type: ignore[no-any-return]
-
-
-def place(home: Path) -> None:
-    os.chdir(home.parent)
 
 
 def state(home: Path) -> dict[str, Any]:

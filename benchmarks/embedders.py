@@ -35,14 +35,15 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
-from benchmarks.kinds import KINDS, UnavailableError  # noqa: E402
-from benchmarks.quality import OURS, broken  # noqa: E402
-from benchmarks.sets import SETS, SMALL, Question, QuestionSet, hash_of  # noqa: E402
+from benchmarks.kinds import UnavailableError  # noqa: E402
+from benchmarks.quality import ALL_SETS, OURS, SMALL_SETS, broken  # noqa: E402
+from benchmarks.sets import Question, QuestionSet, hash_of  # noqa: E402
 from sag_retrieval import Release  # noqa: E402
 from sag_retrieval.core.errors import SagError  # noqa: E402
 from sag_retrieval.models.open import open_dense  # noqa: E402
 
 FIRST = "hashing"
+EVERY = ALL_SETS | SMALL_SETS
 METHODS = ("bm25", "dense", BOTH, OURS)
 CUT = 5
 TIMED = 20
@@ -50,11 +51,6 @@ TIMED = 20
 
 
 NORMALISED = {"model_type": "model2vec", "normalize": True, "hidden_dim": 256, "seq_length": 1_000_000}
-
-
-def package_folder(name: str) -> Path | None:
-    found = find_spec(name)
-    return Path(found.origin).parent if found and found.origin else None
 
 
 def wordllama(folder: Path) -> str:
@@ -83,10 +79,10 @@ MODELS: dict[str, Callable[[Path], str]] = {"wordllama": wordllama, "minilm-int8
 
 
 def _installed(name: str) -> Path:
-    found = package_folder(name)
-    if found is None:
+    found = find_spec(name)
+    if found is None or not found.origin:
         raise ModuleNotFoundError(f"{name} is not installed", name=name)
-    return found
+    return Path(found.origin).parent
 
 
 def written(name: str, folder: Path) -> str:
@@ -98,15 +94,6 @@ def written(name: str, folder: Path) -> str:
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     return f"{MODELS[name](place)}:{place}"
-
-
-def made(name: str, cache: Path) -> QuestionSet:
-    """A set by its name.
-
-    Raises:
-        UnavailableError: If it cannot be made here.
-    """
-    return KINDS[name](cache) if name in KINDS else (SETS | SMALL)[name]()
 
 
 def chosen_of(questions: Sequence[Question], most: int) -> list[Question]:
@@ -215,9 +202,9 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=200, help="questions of a set")
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
     given = parser.parse_args()
-    unknown = set(given.sets.split(",")) - set(KINDS | SETS | SMALL)
+    unknown = set(given.sets.split(",")) - set(EVERY)
     if unknown:
-        parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(KINDS | SETS | SMALL)}")
+        parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(EVERY)}")
     models = list(dict.fromkeys([FIRST, *given.models.split(",")]))
     methods = given.methods.split(",")
     figures: dict[str, dict[str, Any]] = {}
@@ -225,7 +212,7 @@ def main() -> int:
     with cached(given.cache) as cache:
         for name in given.sets.split(","):
             try:
-                asked = made(name, cache)
+                asked = EVERY[name](cache)
             except UnavailableError as error:
                 print(f"{name}: left out, {error}", flush=True)
                 continue

@@ -93,7 +93,7 @@ def musique_recorded() -> QuestionSet:
             {"content": sentence, "keys": [{"type": "name", "value": name} for name in _standing(names, sentence)]}
             for sentence in sentences(line["text"])
         ]
-        for triple in _recorded_triples(recorded.loc[line["id"]]) if line["events"] else ():
+        for triple in recorded_triples(recorded.loc[line["id"]]) if line["events"] else ():
             ends = {normal_name(end): end for end in (triple[0], triple[2])}
             event = max(line["events"], key=lambda event, ends=ends: len(_standing(ends, event["content"])))
             event.setdefault("triples", []).append(triple)
@@ -101,11 +101,11 @@ def musique_recorded() -> QuestionSet:
 
 
 def _recorded_names(row: Any) -> dict[str, str]:  # noqa: ANN401  a row of pandas
-    names = [*row.entities, *(end for head, _, tail in _recorded_triples(row) for end in (head, tail))]
+    names = [*row.entities, *(end for head, _, tail in recorded_triples(row) for end in (head, tail))]
     return {normal_name(name): name for name in names if normal_name(name)}
 
 
-def _recorded_triples(row: Any) -> list[list[str]]:  # noqa: ANN401  a row of pandas
+def recorded_triples(row: Any) -> list[list[str]]:  # noqa: ANN401  a row of pandas
     triples = (triple for triple in json.loads(row.triples) if isinstance(triple, list) and len(triple) == 3)
     return [triple for triple in triples if all(isinstance(part, str) for part in triple)]
 

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from aiohttp import web
 
-from benchmarks.sets import DATA, hash_of
+from benchmarks.sets import DATA, hash_of, recorded_triples
 from sag_retrieval.evaluation import bootstrap, paired_difference
 from sag_retrieval.evaluation.metrics import recall_at
 from tests.support.chat_server import ChatServer, Request, count_tokens, prompt_of, schema_of
@@ -271,12 +271,11 @@ def _folded(text: str) -> str:
 
 
 def recorded(rows: Any) -> dict[str, Recorded]:  # noqa: ANN401  rows of pandas
-    """The recorded extraction of passages by their id; malformed triples are left out."""
+    """The recorded extraction of passages by their id."""
     found = {}
     for row in rows:
-        triples = (triple for triple in json.loads(row.triples) if isinstance(triple, list) and len(triple) == 3)
-        sound = tuple(tuple(t) for t in triples if all(isinstance(end, str) and end for end in t))
-        found[row.doc_id] = Recorded(row.text, tuple(name for name in row.entities if name), sound)
+        triples = tuple(tuple(each) for each in recorded_triples(row) if all(each))
+        found[row.doc_id] = Recorded(row.text, tuple(filter(None, row.entities)), triples)
     return found
 
 

@@ -32,11 +32,7 @@ _SHOWN_HITS = 3
 def run_demo(
     console: Console, working: Callable[[], AbstractContextManager[None]] = nullcontext, *, is_recorded: bool = False
 ) -> dict[str, Any]:
-    """Run every step on the demo corpus, print the results, and return what was made.
-
-    Raises:
-        SourceError: If the corpus is missing: the package was not installed completely.
-    """
+    """Run every step on the demo corpus, print the results, and return what was made."""
     if is_recorded:
         os.environ["SAG_CHAT_MODEL"] = f"recorded:{RECORDED}"
     settings = load_settings()
@@ -102,9 +98,6 @@ def corpus(home: Path, checkout: Path = CHECKOUT, packaged: Path = PACKAGED) -> 
     """The demo's documents: those of the clone, or a copy below the home of those packaged in the wheel.
 
     A copy, because users should be able to open and change a source, which files of an installed package are not for.
-
-    Raises:
-        SourceError: If neither exists.
     """
     if checkout.is_dir():
         return checkout

@@ -166,11 +166,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """The definitions of this corpus; its name is by default that of the component's folder.
-
-        Raises:
-            SettingsError: If a field is wrong, or another component has the same home.
-        """
+        """The definitions of this corpus; its name is by default that of the component's folder."""
         same = [each for each in context.component_tree.get_all_components(Corpus) if each is not self]
         name = context.path.name if self.name is None else self.name
         return corpus_definitions(self.model_copy(update={"name": name}), beside=same)

@@ -207,9 +207,6 @@ def record_home(context: dg.AssetExecutionContext, spec: CorpusSpec, resource: P
 
     A key belongs to the home of its newest materialization. A run that Dagster started takes a key over from a command
     or from a home that is gone, never from another home that Dagster serves.
-
-    Raises:
-        SettingsError: If run configuration names another home than the corpus has, or the key belongs to another.
     """
     home, is_command = home_of(resource), is_launched_here()
     if not is_command:

@@ -47,11 +47,7 @@ class QuestionError(SagError):
 
 
 def measure(release: Release, questions: Sequence[Question]) -> Measured:
-    """How a release answers questions with the method `sag`; answers are made by rules, so nothing is paid.
-
-    Raises:
-        QuestionError: If a question ends in an error, with its text.
-    """
+    """How a release answers questions with the method `sag`; answers are made by rules, so nothing is paid."""
     documents = [question for question in questions if question.gold_documents]
     texts = [question for question in questions if question.answers]
     recall, answered = dict[str, float](), dict[str, float]()

@@ -15,11 +15,7 @@ _TABLE_OF = {asked: table for table, further in FURTHER.items() for asked in fur
 
 
 def documents_again(store: Store, table: str, wanted: Sequence[str]) -> frozenset[str]:
-    """Stored documents that the step of a table does again.
-
-    Raises:
-        SourceError: If a document or source is not known.
-    """
+    """Stored documents that the step of a table does again."""
     if not wanted:
         return frozenset()
     stored = {entry.unit: entry.source for entry in store.ledger.entries("step = 'documents' AND kind = 'document'")}

@@ -235,11 +235,7 @@ _WITHOUT_MARK = {"utf-8-sig": ("utf-8", 3), "utf-16": ("utf-16", 2), "utf-32": (
 
 
 def decode_exactly(payload: bytes) -> Encoded:
-    """The text of a JSON file, such that each character's bytes are known: UTF-8, UTF-16, UTF-32 or GB18030.
-
-    Raises:
-        ValueError: If its bytes are none of these.
-    """
+    """The text of a JSON file, such that each character's bytes are known: UTF-8, UTF-16, UTF-32 or GB18030."""
     for encoding in (json.detect_encoding(payload), "gb18030"):
         codec, mark = _WITHOUT_MARK.get(encoding, (encoding, 0))
         if codec in ("utf-16", "utf-32"):

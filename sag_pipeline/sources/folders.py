@@ -280,9 +280,6 @@ def refuse_source(given: str, settings: Settings, own: Sequence[str] = ()) -> No
     What the corpus is defined with (`own`; else SAG_SOURCE) may always be read. Anything else must lie below a folder
     of SAG_SOURCE_ROOTS. If that is empty, a command may read everything, and a run that was started elsewhere (the
     Dagster page) nothing else: whoever types a command has the rights of its shell, whoever reaches the page has not.
-
-    Raises:
-        SettingsError: If the run may not read it.
     """
     roots = [Path(os.path.realpath(root)) for root in settings.source_roots.split(os.pathsep) if root]
     is_free = not roots and is_launched_here()

@@ -26,10 +26,6 @@ def check_package(payload: bytes, options: SourceOptions) -> None:
 
     Sizes are those of the archive's directory; no part is read beyond them. No part may declare a document type, where
     entities would stand: office formats have none. Elements are counted, as far as `conversion_seconds` would last.
-
-    Raises:
-        BoundError: If it does.
-        zipfile.BadZipFile: If it is no archive.
     """
     elements, most = 0, _PER_SECOND * options.conversion_seconds
     with zipfile.ZipFile(io.BytesIO(payload)) as package:

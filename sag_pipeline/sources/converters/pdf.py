@@ -82,11 +82,7 @@ class _Page:
 
 
 def convert_pdf(payload: bytes, ocr: str = "", *, memory: int = 2 << 30) -> Converted:
-    """The text of a PDF.
-
-    Raises:
-        BoundError: If a page draws more than fits there.
-    """
+    """The text of a PDF."""
     import pdfplumber  # noqa: PLC0415  only needed for such files
 
     with pdfplumber.open(io.BytesIO(payload)) as pdf:

@@ -63,11 +63,7 @@ def _with_tables(lines: Sequence[str]) -> Iterator[str]:
 
 
 def records_text(value: Any) -> str | None:  # noqa: ANN401  any JSON
-    """The text of JSON records: an object as lines `name: value`, a list of objects as rows of a table.
-
-    Returns:
-        None for any other value, and for objects without a value.
-    """
+    """The text of JSON records: lines `name: value` of an object, rows of a table of a list of objects; else None."""
     if isinstance(value, dict):
         lines = [f"{name}: {text}" for name, text in _fields(value)]
     elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):

@@ -30,11 +30,7 @@ def installed() -> tuple[str, ...]:
 
 
 def read_picture(payload: bytes, languages: str) -> str:
-    """The text on a picture.
-
-    Raises:
-        ValueError: If what reads it is not installed, or refuses the languages.
-    """
+    """The text on a picture."""
     if languages == RAPIDOCR:
         return _by_package(payload)
     program = shutil.which(_TESSERACT)
@@ -68,9 +64,6 @@ def modern(payload: bytes, suffix: str) -> bytes:
 
     The program is bounded as this process is: in memory and processor time by the limits that it inherits, and it ends
     with this process.
-
-    Raises:
-        ValueError: If the program is not installed, or makes nothing of the file.
     """
     program = shutil.which(_LIBREOFFICE)
     if program is None:

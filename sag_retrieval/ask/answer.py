@@ -87,7 +87,6 @@ class Answer(Convertible):
             ...     answer = release.ask("Which company made the part that caused the sensors to leak?")
             >>> answer.to_arrow()["quote"][0].as_py()
             'The leak came from an O-ring made by Marlow Seals.'
-
         """
         import pyarrow as pa  # noqa: PLC0415  asking alone needs none of it
 
@@ -105,7 +104,6 @@ class Answer(Convertible):
             ...     answer = release.ask("Who made the O-ring?")
             >>> sorted(answer.to_dict())[:5]
             ['answer', 'citations', 'hits', 'is_found', 'mode']
-
         """
         return {
             "question": self.question,

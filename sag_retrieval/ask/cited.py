@@ -48,9 +48,7 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundP
     Returns:
         Numbers the model did not receive are removed, from the text too. With none left there are no citations.
 
-    Source:
-        docs/algorithm.md §rag.4
-
+    Source: docs/algorithm.md §rag.4.
     """
     written = [n for found in _MARKERS.finditer(text) for n in _numbers(found[0])]
     used = shown_numbers([*written, *numbers], len(hits))
@@ -175,7 +173,6 @@ def without_markers(text: str) -> str:
     Example:
         >>> without_markers("It opened in 1931 [2], says the log【1，3】.")
         'It opened in 1931, says the log.'
-
     """
     return _MARKERS.sub("", text)
 

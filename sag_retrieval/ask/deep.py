@@ -89,9 +89,7 @@ class StepOutcome:
 def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOutcome]) -> StepOutcome:
     """The outcome of a step after all steps it needs; a failing model leaves its hits and the fault.
 
-    Source:
-        docs/algorithm.md §rag.6
-
+    Source: docs/algorithm.md §rag.6.
     """
     started = session.clock()
     needs = [known[node_id] for node_id in step.needs]
@@ -161,7 +159,6 @@ def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome])
 
     Raises:
         FilterError: If the caller's restriction was refused.
-
     """
     done = dict(known)
     waiting = list(plan.steps)
@@ -193,9 +190,7 @@ class Verdict(AnswerShape):
 def ask_deep(session: Session) -> ModeResult:
     """The outcome of up to `rounds` plans.
 
-    Source:
-        docs/algorithm.md §rag.6
-
+    Source: docs/algorithm.md §rag.6.
     """
     of_rows = answer_by_sql(session)
     if of_rows is not None:

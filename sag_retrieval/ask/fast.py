@@ -89,9 +89,7 @@ def answer_part(  # noqa: PLR0913  what is asked, where, and how it is measured
         limit: Most sentences.
         scorer: How likely a sentence answers.
 
-    Source:
-        docs/algorithm.md §answers.1
-
+    Source: docs/algorithm.md §answers.1.
     """
     weigh, asked = weigh or pool_weights([hit.text for hit in hits]), question or part.text
     named = named_things(part, keys, hits)
@@ -117,9 +115,7 @@ def answer_part(  # noqa: PLR0913  what is asked, where, and how it is measured
 def chosen_sentences(part: QuestionPart, ranked: Sequence[Sentence], limit: int) -> list[Sentence]:
     """The best sentence, and those that answer as well; a name, day or number that is asked for stands alone.
 
-    Source:
-        docs/algorithm.md §answers.3
-
+    Source: docs/algorithm.md §answers.3.
     """
     best, chosen = ranked[0], list[Sentence]()
     is_one = part.kind in STRICT and not part.is_list and best.score >= LEAST_ANSWER
@@ -205,9 +201,7 @@ def extractive_answer(
 ) -> Cited | None:
     """The sentences of passages that answer a question, each with its citation; None where they do not.
 
-    Source:
-        docs/algorithm.md §answers.1
-
+    Source: docs/algorithm.md §answers.1.
     """
     parts = question_parts(question) if hits else []
     answers = [answer_part(part, hits, weigh=weigh, question=question, limit=limit) for part in parts]

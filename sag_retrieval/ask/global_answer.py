@@ -122,9 +122,7 @@ def stated_rows(events: EventTable, question: str, weigh: TermWeights, language:
     that names no such class for sentences that hold its words. Events in the language of the question alone, if it has
     any; none where the question asks what all is about.
 
-    Source:
-        docs/algorithm.md §answers.9.
-
+    Source: docs/algorithm.md §answers.9.
     """
     asked = classes_in(question) & _ANSWERED
     words = telling_terms(without_classes(question, asked))
@@ -226,9 +224,7 @@ class _Point:
 def ask_global(session: Session) -> ModeResult:
     """The outcome of asking the themes; where the release or its themes are not known, that of the fast mode.
 
-    Source:
-        docs/algorithm.md §answers.9.
-
+    Source: docs/algorithm.md §answers.9.
     """
     context = session.context
     if context is None or context.themes is None:

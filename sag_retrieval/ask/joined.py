@@ -51,9 +51,7 @@ def answer_over_rows(session: Session) -> TableAnswer | None:
 
     None where no row, or more than one, is meant.
 
-    Source:
-        docs/algorithm.md §answers.12
-
+    Source: docs/algorithm.md §answers.12.
     """
     context = session.context
     if context is None or context.select is None or context.weigh is None:

@@ -31,7 +31,6 @@ def write_answer(
         hits: Passages, best first; the model receives at most `evidence` of them.
         known: Earlier answers as the prompt shows them.
         instead: The answer where no model can be used; by default the best sentences.
-
     """
     shown = shown_hits(hits[: session.options.evidence])
     extract = instead or (lambda: extract_answer(session, shown))

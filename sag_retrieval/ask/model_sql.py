@@ -34,9 +34,7 @@ class WrittenSql(AnswerShape):
 def answer_by_sql(session: Session) -> TableAnswer | None:
     """The answer from rows: by rules where they explain the question whole, else by a model's SELECT; None for neither.
 
-    Source:
-        docs/algorithm.md §answers.11
-
+    Source: docs/algorithm.md §answers.11.
     """
     found, context = answer_from_tables(session), session.context
     if found is not None or session.chat is None or context is None or context.select is None:
@@ -88,7 +86,6 @@ def _told(session: Session, context: ReleaseContext, sql: str) -> TableAnswer:
 
     Raises:
         FilterError: If it was refused, gives no row, or does not say where its rows stand.
-
     """
     assert context.select is not None
     table = context.select(sql)
@@ -108,7 +105,6 @@ def _check_place(context: ReleaseContext, row: Mapping[str, Any]) -> None:
 
     Raises:
         FilterError: If its document does not have those characters.
-
     """
     start, end = row["start"], row["end"]
     known = isinstance(row["document_id"], str) and isinstance(start, int) and isinstance(end, int)

@@ -70,9 +70,7 @@ def from_rows(session: Session, found: TableAnswer) -> ModeResult:
 def ask_fast(session: Session) -> ModeResult:
     """The quotations that answer the parts of a question; else the closest ones, marked as such.
 
-    Source:
-        docs/algorithm.md §answers.1
-
+    Source: docs/algorithm.md §answers.1.
     """
     context, is_list = session.context, asking("list", "forms").search(session.question)
     below = answer_from_sections(session) if is_list and context is not None and context.select is not None else None
@@ -238,7 +236,6 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     Raises:
         QueryError: If the question is blank or the mode unknown.
         FilterError: If the restriction in the options was refused.
-
     """
     check_text("question", question, LONGEST_QUERY)
     if not question.strip():
@@ -269,7 +266,6 @@ def ask_events(  # noqa: PLR0913  as `ask`
     Raises:
         QueryError: If the question is blank or the mode unknown.
         FilterError: If the restriction in the options was refused.
-
     """
     events: queue.SimpleQueue[Progress | Answer | _Failed] = queue.SimpleQueue()
     answering = partial(ask, search, question, mode=mode, chat=chat, options=options, on_event=events.put)
@@ -311,7 +307,6 @@ def find_background(session: Session) -> Background:
 
     Raises:
         FilterError: If the caller's restriction was refused.
-
     """
     result = session.find(session.question)
     top = result.hits[:_PASSAGES]

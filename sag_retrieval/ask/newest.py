@@ -37,9 +37,7 @@ def newest_first(
         hits: The passages that they stand in.
         names: Terms of the names of the question; who says as much of another thing answers another question.
 
-    Source:
-        docs/algorithm.md §answers.10
-
+    Source: docs/algorithm.md §answers.10.
     """
     if not ranked:
         return list(ranked)
@@ -87,9 +85,7 @@ def others_said(
     Two that were said on one day, or nobody knows when, contradict each other; else the later one updates the other.
     Each comes with the document of the first sentence.
 
-    Source:
-        docs/algorithm.md §answers.10
-
+    Source: docs/algorithm.md §answers.10.
     """
     best, told = ranked[0], dict[str, HitRevision]()
     hit, own, said = hits[best.place], _beside(best, part), _said(best, hits)

@@ -47,7 +47,6 @@ class SearchFunction(Protocol):
 
         Raises:
             FilterError: If the restriction was refused.
-
         """
         ...
 

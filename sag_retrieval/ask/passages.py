@@ -77,9 +77,7 @@ def join_passages(
         options: Options of segments, cut down to what fits into `characters`.
         characters: Most characters of all segments together.
 
-    Source:
-        docs/algorithm.md §rag.7
-
+    Source: docs/algorithm.md §rag.7.
     """
     best: dict[str, Hit] = {}
     for hit in (hit for tier in zip_longest(*rankings) for hit in tier if hit is not None):

@@ -116,9 +116,7 @@ def check_plan(draft: DraftPlan, *, question: str, limit: int, known: Iterable[s
         Steps in the order of execution. Blank nodes, edges to unknown ids or to themselves, and edges that close a
         cycle are left out; a `#id` inside a question counts as an edge.
 
-    Source:
-        docs/algorithm.md §rag.3
-
+    Source: docs/algorithm.md §rag.3.
     """
     answered = dict.fromkeys(known)
     repair = _Repair()
@@ -156,7 +154,6 @@ def fill(question: str, values: Mapping[str, str]) -> str:
     Examples:
         >>> fill("When was #q1 founded by {q2}?", {"q1": "Apple"})
         'When was Apple founded by ?'
-
     """
     lowered = {name.lower(): value for name, value in values.items()}
 

@@ -65,7 +65,6 @@ def question_terms(question: str) -> frozenset[str]:
         ['live', 'pari', 'peopl']
         >>> sorted(question_terms("谁创建了苹果？"))
         ['创', '创建', '建', '果', '苹', '苹果']
-
     """
     return frozenset(term for term in tokens(asking("asking").sub(" ", question)) if not _only_asks(term))
 
@@ -78,7 +77,6 @@ def telling_terms(question: str) -> frozenset[str]:
         ['plan', 'tourism']
         >>> telling_terms("What are these documents about?"), telling_terms("这些文档主要讲述什么内容？")
         (frozenset(), frozenset())
-
     """
     wide = asked_words("wide")
     for word in wide:
@@ -94,7 +92,6 @@ def question_parts(question: str) -> list[QuestionPart]:
         [('Who wrote Emma', 'name'), ('when was it published?', 'date')]
         >>> [part.kind for part in question_parts("哪家公司造了浮标？这家公司的总部在哪里？")]
         ['name', 'place']
-
     """
     starts: list[int] = []
     has_asked = False
@@ -119,7 +116,6 @@ def split_question(question: str, limit: int) -> Plan:
         ['Who wrote Emma', 'when was Emma published?']
         >>> [step.question for step in split_question("谁创建了苹果公司，苹果公司总部在哪里？", 8).steps]
         ['谁创建了苹果公司', '苹果公司总部在哪里？']
-
     """
     parts = list(dict.fromkeys(question[start:end].strip() for start, end in _clause_spans(question)))
     if not all(map(_stands_alone, parts)):
@@ -205,7 +201,6 @@ def alike(one: str, other: str) -> bool:
     Examples:
         >>> alike("teach", "teacher"), alike("bid", "bidder"), alike("cart", "carton")
         (True, True, False)
-
     """
     shorter, longer = sorted((one, other), key=len)
     if shorter == longer:

@@ -82,9 +82,7 @@ _SAID: Final = 0.8
 def evidence_lines(index: Index, hits: Sequence[FoundPassage]) -> Iterator[dict[str, object]]:
     """A line of evidence for each passage, numbered from 1; what is empty or already said is left out.
 
-    Source:
-        docs/algorithm.md §rag.8
-
+    Source: docs/algorithm.md §rag.8.
     """
     shown = {chunk for hit in hits for chunk in chunks_of(hit)}
     for number, hit in enumerate(hits, start=1):
@@ -194,9 +192,7 @@ def vocabulary_lines(index: Index, schema: KeySchema | None = None) -> tuple[dic
         index: A release.
         schema: Its key types where they are not the default ones: what they are called and what belongs to them.
 
-    Source:
-        docs/algorithm.md §rag.9
-
+    Source: docs/algorithm.md §rag.9.
     """
     types = {each.name: each for each in schema.every} if schema else {}
     told = ({**line, **_said_of(types.get(line["key_type"]))} for line in _key_types(index.rows["keys"]))

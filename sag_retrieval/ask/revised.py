@@ -31,9 +31,7 @@ def standing(answer: PartAnswer, question: str) -> PartAnswer:
 
     A sentence is exchanged for the one that revised it only where its passage was found too: a restriction may hide it.
 
-    Source:
-        docs/algorithm.md §answers.10
-
+    Source: docs/algorithm.md §answers.10.
     """
     asked = asking("career").sub(" ", question)  # where somebody worked before is no question about what held before
     sentences = [_exchanged(sentence, answer.hits, asked) for sentence in answer.sentences]
@@ -140,7 +138,6 @@ def told(
         cited: The answer.
         hits: The passages, with the revisions of their statements.
         others: What else is said in place of a statement, each with the document of that.
-
     """
     language = "zh" if is_cjk(question) else "en"
     text, citations = cited.text, list(cited.citations)

@@ -80,9 +80,7 @@ def ranked_sentences(
         pools: The sentences of each passage that may be quoted.
         scorer: What scores them.
 
-    Source:
-        docs/algorithm.md §answers.2
-
+    Source: docs/algorithm.md §answers.2.
     """
     rows = _nearest(asked, pools)
     if not rows:

@@ -55,7 +55,6 @@ def asked_classes(question: str) -> frozenset[HeaderClass]:
     Examples:
         >>> sorted(asked_classes("What are the main risks?")), sorted(asked_classes("Who owns the risks?"))
         (['risk'], ['owner', 'risk'])
-
     """
     folded = fold(question)
     written = {*words(folded), *map(stem, words(folded))}
@@ -84,9 +83,7 @@ def answer_from_sections(
         session: The question.
         chunks: Ids of the passages that may be quoted; None: all of them.
 
-    Source:
-        docs/algorithm.md §answers.9
-
+    Source: docs/algorithm.md §answers.9.
     """
     context, asked = session.context, asked_classes(session.question)
     if context is None or not asked or asked - _LISTED:

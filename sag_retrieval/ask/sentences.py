@@ -115,9 +115,7 @@ def best_sentences(
     Returns:
         Fewer than `limit` where nothing more shares a term with the question.
 
-    Source:
-        docs/algorithm.md §rag.1
-
+    Source: docs/algorithm.md §rag.1.
     """
     pool = [sentence for place, text in enumerate(texts) for sentence in _unheaded(place, text)]
     weight = _weights(question_terms(question), pool)
@@ -159,9 +157,7 @@ def sentences_for(claim: str, question: str, text: str) -> list[tuple[int, int]]
     Terms and figures of the claim count double, because the question's terms occur in many sentences; the whole text
     where none fits. Further sentences each add a figure of the claim, a fifth of its terms, or three.
 
-    Source:
-        docs/algorithm.md §rag.4
-
+    Source: docs/algorithm.md §rag.4.
     """
     wanted, asked = question_terms(claim) | _figures(claim), question_terms(question)
     told = (each for each in _unheaded(0, text) if not _DATED.fullmatch(each.text.partition(":")[0]))

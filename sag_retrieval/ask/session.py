@@ -145,7 +145,6 @@ class Session:
 
         Raises:
             FilterError: If the caller's own restriction was refused.
-
         """
         count = top_k or self.options.top_k
         wanted = count if self.segments is None else max(count, CANDIDATES)
@@ -194,7 +193,6 @@ class Session:
             BudgetExceeded: If calls, tokens or seconds of the options are used up; the last call may always be
                 made while seconds are left.
             ModelError: If the model gave no usable answer.
-
         """
         assert self.chat is not None
         prompt = load_prompt(name, self.language)

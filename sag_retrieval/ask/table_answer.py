@@ -84,9 +84,7 @@ def answer_from_tables(session: Session, *, forms: Collection[Form] = FORMS) -> 
         session: The question.
         forms: Forms that a question may have.
 
-    Source:
-        docs/algorithm.md §answers.11
-
+    Source: docs/algorithm.md §answers.11.
     """
     context = session.context
     if context is None or context.select is None:

@@ -102,7 +102,6 @@ def form_of(question: str) -> Form | None:
     Examples:
         >>> [form_of(text) for text in ("How many orders are late?", "哪家供应商的金额最多？", "Who made it?")]
         ['count', 'most', None]
-
     """
     return next((form for form in FORMS if asking(form, "forms").search(question)), None)
 
@@ -132,7 +131,6 @@ def read_question(question: str, relation: Relation, today: str = "", *, is_boun
         relation: The tables asked.
         today: The day up to which a month without a year is the last; empty: such a month is left over.
         is_bounded: Whether dates and numbers are conditions; else they are left over.
-
     """
     folded = fold(question)
     marks = _Marks(folded, language_of(question), question if len(question) == len(folded) else folded)

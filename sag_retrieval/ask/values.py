@@ -43,7 +43,6 @@ def states(kind: AnswerKind, text: str, question: str, keys: TextKeys = ()) -> b
         True
         >>> states("name", "The plant was founded in 1998.", "Who founded the plant?", [("person", "Ann Lee")])
         False
-
     """
     return _CHECKS[kind](text, question, keys)
 
@@ -94,7 +93,6 @@ def holds_date(date: str, text: str) -> bool:
     Examples:
         >>> [holds_date("2021-01", text) for text in ("It opened on 5 January 2021.", "2021年3月投产。")]
         [True, False]
-
     """
     return any(date in other or other in date for other in full_dates(text))
 
@@ -115,7 +113,6 @@ def counts(text: str, nouns: frozenset[str]) -> bool:
     Examples:
         >>> counts("两家每年夏天互派员工。", frozenset({"员工"})), counts("工厂有员工约120人。", frozenset({"员工"}))
         (False, True)
-
     """
     folded, numbers = fold(text), _numbers(text)
     behind, before = _BESIDE_CJK if is_cjk(text) else _BESIDE

@@ -39,7 +39,6 @@ def group_sizes(sizes: Rows, ties: tuple[Rows, Rows, Floats], options: ClusterOp
         ties: Pairs of nodes, each once, and the weight between them.
         options: Rounds and seed.
         resolution: Of the level.
-
     """
     low, high, weight = ties
     graph = igraph.Graph(n=len(sizes), edges=np.column_stack([low, high]).astype(np.int64))
@@ -64,9 +63,7 @@ def partition(edges: Edges, options: ClusterOptions) -> Rows:
     `leiden` uses the constant Potts model on ties above the background; its resolution does not depend on
     the size of the graph; `leiden-modularity` grows its resolution with the graph instead.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     weight = edges.weight if options.pairs == "all" else edges.strength
     tied = weight > 0
@@ -114,9 +111,7 @@ def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> R
     Joining two groups pays where the weight between them exceeds `resolution · level_ratio^level` per pair of
     events, which is the constant Potts model on groups with their sizes.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     sizes = np.bincount(group).astype(np.int32)
     resolution = options.resolution_for(len(group)) * options.level_ratio**level
@@ -158,9 +153,7 @@ def build_communities(events: EventTable, options: ClusterOptions | None = None)
     Raises:
         SettingsError: If every pair of too many events is asked for.
 
-    Source:
-        docs/algorithm.md §reports.1 to §reports.4.
-
+    Source: docs/algorithm.md §reports.1 to §reports.4.
     """
     options = options or ClusterOptions()
     if not len(events):
@@ -209,9 +202,7 @@ def _levels(events: EventTable, edges: Edges, options: ClusterOptions) -> list[R
 def _group_by_key_type(events: EventTable, key_type: str) -> Rows:
     """Each event with the key of this type that most events carry; an event without one is a group alone.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     matrix = events.incidence((key_type,))
     count = matrix.sum(axis=0)
@@ -237,9 +228,7 @@ _NOTHING = 1e-12
 def measure(edges: Edges, group: Rows, level: int) -> tuple[Quality, Floats, Floats]:
     """Quality of a grouping, and the inner weight and conductance of each group.
 
-    Source:
-        docs/algorithm.md §reports.4.
-
+    Source: docs/algorithm.md §reports.4.
     """
     count = int(group.max()) + 1 if len(group) else 0
     strength = edges.strength

@@ -138,7 +138,6 @@ class EventTable:
         Args:
             key_types: Only keys of these types; empty: of every type.
             without: No keys of these types.
-
         """
         event, key = self.links.event, self.links.key
         if key_types or without:
@@ -171,7 +170,6 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
         index: An opened release.
         allowed: Shape (events,), such as `sandbox.allowed(sql, where).events`.
         is_part: Whether what is rare is counted among all events of the release.
-
     """
     arrays = index.arrays
     chosen = np.arange(arrays.event_count) if allowed is None else np.flatnonzero(allowed)

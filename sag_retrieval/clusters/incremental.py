@@ -47,9 +47,7 @@ def _ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: Cluste
         options: How pairs are weighed.
         normal: What the shared weight of the other ties was normalised by.
 
-    Source:
-        docs/algorithm.md §reports.13.
-
+    Source: docs/algorithm.md §reports.13.
     """
     if not len(fresh):
         return NewTies(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
@@ -199,9 +197,7 @@ def settle(nodes: Sequence[Rows], ties: NewTies, group: Rows, count: int, option
         options: Rounds, seed and resolution.
         level: 0 for the finest.
 
-    Source:
-        docs/algorithm.md §reports.13.
-
+    Source: docs/algorithm.md §reports.13.
     """
     from sag_retrieval.clusters.clustering import group_sizes  # noqa: PLC0415  loads the graph library
 
@@ -315,9 +311,7 @@ class Carried:
 def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Grouped) -> Carried | None:
     """What becomes of communities in a changed release; None where more than `DRIFT` of what was grouped has changed.
 
-    Source:
-        docs/algorithm.md §reports.13.
-
+    Source: docs/algorithm.md §reports.13.
     """
     levels, events = _levels(tables, index), index.arrays.event_count
     if not levels:

@@ -16,9 +16,7 @@ class ClusterOptions:
     Raises:
         SettingsError: If a value is out of bounds, with the value and the bound.
 
-    Source:
-        docs/algorithm.md §reports.1 to §reports.4.
-
+    Source: docs/algorithm.md §reports.1 to §reports.4.
     """
 
     method: ClusterMethod = "leiden"
@@ -61,9 +59,7 @@ class ClusterOptions:
     def resolution_for(self, size: int) -> float:
         """The resolution for `size` events: as given, else `max(.005, 3 / events)`.
 
-        Source:
-            docs/algorithm.md §reports.3.
-
+        Source: docs/algorithm.md §reports.3.
         """
         return max(0.005, 3 / max(size, 1)) if self.resolution is None else self.resolution
 

@@ -167,9 +167,7 @@ class Normal:
 def key_idf(incidence: csr_array) -> Floats:
     """`ln(events / events with the key)`, 0 for a key that no event carries.
 
-    Source:
-        docs/algorithm.md §reports.1.
-
+    Source: docs/algorithm.md §reports.1.
     """
     count = incidence.sum(axis=0)
     return np.log(max(incidence.shape[0], 1) / np.where(count > 0, count, max(incidence.shape[0], 1)))
@@ -178,9 +176,7 @@ def key_idf(incidence: csr_array) -> Floats:
 def pair_statistics(incidence: csr_array, idf: Floats) -> Normal:
     """Mean and deviation of the shared weight over all `n(n-1)/2` pairs, zeros counted, in closed form.
 
-    Source:
-        docs/algorithm.md §reports.1.
-
+    Source: docs/algorithm.md §reports.1.
     """
     pairs = incidence.shape[0] * (incidence.shape[0] - 1) / 2
     if pairs == 0:
@@ -252,9 +248,7 @@ def _marks(carried: csr_array) -> npt.NDArray[np.uint64]:
 class Fusion:
     """Fused weights of pairs: `alpha · normal(Σ idf of shared keys) + (1 - alpha) · cosine`.
 
-    Source:
-        docs/algorithm.md §reports.1.
-
+    Source: docs/algorithm.md §reports.1.
     """
 
     incidence: csr_array
@@ -325,9 +319,7 @@ def tying(values: Sequence[str | None], count: npt.NDArray[Any], events: int, op
         events: Events of all.
         options: Whether types of keys are chosen.
 
-    Source:
-        docs/algorithm.md §reports.1.
-
+    Source: docs/algorithm.md §reports.1.
     """
     found = np.asarray(count <= max(FEW, MOST * events), np.bool_)
     if not options.key_types:
@@ -357,9 +349,7 @@ def weigh_edges(events: EventTable, options: ClusterOptions) -> Edges:
     Raises:
         SettingsError: If every pair is asked for and there are more than `_ALL_PAIRS_LIMIT` events.
 
-    Source:
-        docs/algorithm.md §reports.1 and §reports.2.
-
+    Source: docs/algorithm.md §reports.1 and §reports.2.
     """
     incidence = events.incidence(options.key_types, options.without_key_types)
     incidence = csr_array(incidence * tying(events.keys.values, incidence.sum(axis=0), len(events), options))

@@ -138,7 +138,6 @@ def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -
 
     Raises:
         SchemaMismatch: If a table lacks a column or has one too many.
-
     """
     for name, schema in COMMUNITY_SCHEMAS.items():
         given, promised = set(tables[name].column_names), set(schema.names)
@@ -210,7 +209,6 @@ def write_communities(
         communities: What is stored.
         event_ids: Of every event row.
         finish: Called with the folder before it gets its name: adds further files.
-
     """
     with drafted(folder) as draft:
         for name, rows in communities_tables(communities, event_ids).items():

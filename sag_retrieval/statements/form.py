@@ -44,7 +44,6 @@ def refers_back(text: str) -> bool:
     Examples:
         >>> refers_back("It rose by 3 %."), refers_back("In return, he paid 3."), refers_back("Oban rose by 3 %.")
         (True, True, False)
-
     """
     if is_cjk(text):
         return text.lstrip(_OPENING).startswith(_referring_cjk())

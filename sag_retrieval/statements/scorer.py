@@ -123,7 +123,6 @@ def by_features(sentences: Sequence[str]) -> list[Judged]:
         >>> plain, back = by_features(["Marlow Seals delivered 400 O-rings in May 2022.", "However, it rose!"])
         >>> plain.quotable > 0.5 > back.quotable
         True
-
     """
     return [_judged(each) for each in sentences]
 

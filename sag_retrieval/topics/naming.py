@@ -63,9 +63,7 @@ def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12)
     A key that c of a group's s events and d of all n events carry scores `c · ln(c n / (s d))`: frequent here
     and rare elsewhere. In a group of all events, where every such score is 0, keys are ordered by count.
 
-    Source:
-        docs/algorithm.md §reports.5.
-
+    Source: docs/algorithm.md §reports.5.
     """
     incidence = events.incidence()
     counts = key_counts(incidence, groups)
@@ -249,9 +247,7 @@ def name_communities(
         ModelUnavailable: If the model's server does not answer.
         BudgetExceeded: If the budget is used up.
 
-    Source:
-        docs/algorithm.md §reports.5.
-
+    Source: docs/algorithm.md §reports.5.
     """
     groups = _groups(events, communities)
     known = known or {}

@@ -56,9 +56,7 @@ def carried_communities(
         index: The changed release.
         models: The models that named some before, by their ids.
 
-    Source:
-        docs/algorithm.md §reports.13.
-
+    Source: docs/algorithm.md §reports.13.
     """
     listed = tables["communities"].to_pylist()
     for row in naming_gone_keys(tables["communities"]["keys"], index):
@@ -223,9 +221,7 @@ def release_communities(
         is_carried: Whether the communities of the earlier release are carried over where few of its events have
             changed, and those that an ingest carried over are enough. A report about the whole release groups all.
 
-    Source:
-        docs/algorithm.md §reports.11 and §reports.13.
-
+    Source: docs/algorithm.md §reports.11 and §reports.13.
     """
     folder = reader.folder / COMMUNITIES
     kept = kept_communities(reader, options, is_carried=is_carried)
@@ -334,7 +330,6 @@ def stored_names(folder: Path, index: Index | None = None) -> StoredNames:
     Args:
         folder: That of the communities.
         index: Leave out titles and summaries with a key that this release does not have: it may have been removed.
-
     """
     if mark_of(folder) is None:
         return StoredNames()
@@ -386,7 +381,6 @@ def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | Non
         folder: Has the table of communities.
         embedder: That of the release.
         earlier: Such a folder of an earlier release: its texts are not embedded again.
-
     """
     texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
     known, old = _earlier(earlier, embedder)

@@ -115,9 +115,7 @@ def by_terms(topic: TopicContents) -> Iterator[str]:
         >>> next(by_terms(TopicContents(language="en", terms=["net profit", "cash flow"])))
         'Net profit and cash flow'
 
-    Source:
-        docs/algorithm.md §reports.5.
-
+    Source: docs/algorithm.md §reports.5.
     """
     yield from map(shorten, topic.documents)
     yield from _of_terms(topic.terms)

@@ -75,9 +75,7 @@ def topic_words(events: EventTable) -> TopicWords:
     A word counts if at least three documents say it (chunks, where there are fewer than six documents), if it is not
     part of a name in most places, and if at most 15 % of the events in each language say it.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     texts = [
         _read(content, language) if is_prose(content) else []
@@ -228,9 +226,7 @@ def distinctive_terms(texts: Sequence[str], words: TopicWords, topic: Rows) -> l
         words: The words of the events.
         topic: Topic of each event; -1: none.
 
-    Source:
-        docs/algorithm.md §reports.5.
-
+    Source: docs/algorithm.md §reports.5.
     """
     count = int(topic.max(initial=-1)) + 1
     inside: list[Counter[_Phrase]] = [Counter() for _ in range(count)]
@@ -330,9 +326,7 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
     that they share (`method="topics"`); where fewer than half of these groups have a phrase that distinguishes them, or
     they hold less than half of the events, by their keys. Every other method groups by keys, as the options say.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     if options.method not in {"topics", "sections"}:
         return build_communities(events, options)
@@ -550,7 +544,6 @@ def on_one_level(
         titles: Titles of the first ones; the others have none.
         centrality: Shape (events,): of each event in its community.
         weight: Shape (events,): of each event; a community weighs as much as its members.
-
     """
     return tuple(
         Community(

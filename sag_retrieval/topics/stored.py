@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
 from sag_retrieval.clusters.events import EventTable, Rows, event_table
-from sag_retrieval.clusters.groups import CitedSentence, Communities, Community, Quality, Tie, community_id
+from sag_retrieval.clusters.groups import Communities, Community, community_id
 from sag_retrieval.clusters.incremental import Carried, Grouped, LevelChange, Tables, carry
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import Normal
@@ -23,9 +23,11 @@ from sag_retrieval.clusters.storage import (
     COMMUNITIES,
     DAMAGE,
     REPORTS,
+    cited_sentences,
     read_communities,
     read_tables,
     settings_hash,
+    with_figures,
     write_communities,
 )
 from sag_retrieval.models.protocols import ChatModel, Embedder, Vectors, joined
@@ -101,7 +103,7 @@ def _changed(
         weight=float(change.after.weight[number]),
         conductance=row["conductance"],
         title=told["title"],
-        summary=tuple(CitedSentence(each["text"], tuple(each["event_ids"])) for each in told["sentences"]),
+        summary=cited_sentences(told),
         keys=tuple(told["keys"]),
     )
 
@@ -152,20 +154,8 @@ def _named(found: Sequence[Community], index: Index) -> list[Community]:
 
 def _whole(tables: Tables, found: Sequence[Community], former: Mapping[str, str]) -> Communities:
     """All of it; figures of the whole, but for the count, are those of the last grouping."""
-    figures = tables["community_levels"].to_pylist()
-    counts = {row["level"]: sum(each.level == row["level"] for each in found) for row in figures}
-    quality = (Quality(**{name: row[name] for name in Quality.__slots__}) for row in figures)
-    ties = tables["community_ties"].to_pylist()
-    return Communities(
-        communities=tuple(found),
-        quality=tuple(replace(each, communities=counts[each.level]) for each in quality),
-        ties=tuple(
-            Tie(former[each["one"]], former[each["other"]], each["weight"])
-            for each in ties
-            if each["one"] in former and each["other"] in former
-        ),
-        **{name: figures[0][name] for name in ("edge_count", "candidate_count", "common_keys")},
-    )
+    whole = with_figures(found, tables, former)
+    return replace(whole, quality=tuple(replace(each, communities=len(whole.at(each.level))) for each in whole.quality))
 
 
 NAMED_BY: Final = "named_by.json"
@@ -339,15 +329,8 @@ def stored_names(folder: Path, index: Index | None = None) -> StoredNames:
     except DAMAGE:
         return StoredNames()
     left_out = naming_gone_keys(rows["keys"], index) if index is not None else set()
-    names = {
-        row["community_id"]: (
-            row["title"],
-            tuple(CitedSentence(each["text"], tuple(each["event_ids"])) for each in row["sentences"]),
-        )
-        for place, row in enumerate(rows.to_pylist())
-        if place not in left_out
-    }
-    return StoredNames(names, models)
+    kept = [row for place, row in enumerate(rows.to_pylist()) if place not in left_out]
+    return StoredNames({row["community_id"]: (row["title"], cited_sentences(row)) for row in kept}, models)
 
 
 def _mark(options: ClusterOptions, chat: ChatModel | None = None) -> str:

@@ -37,18 +37,10 @@ class Cited:
 
 
 def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundPassage]) -> Cited:
-    """The text with its markers renumbered in order of appearance, and their citations.
+    """The text with its markers renumbered in order of appearance, and their citations; none where none is left.
 
-    Args:
-        question: What was asked; together with the text before a marker it selects the quotations of a passage.
-        text: The model's text, with markers such as `[2]` for the second hit, or without any.
-        numbers: Numbers of the hits that the model used; those without a marker follow at the end.
-        hits: The passages the model received, numbered from 1.
-
-    Returns:
-        Numbers the model did not receive are removed, from the text too. With none left there are no citations.
-
-    Source: docs/algorithm.md §rag.4.
+    `numbers` are those of hits that the model used, from 1; those without a marker in the text follow at the end,
+    those that it did not receive go. Question and text before a marker choose the quotation. Source: docs/algorithm.md §rag.4.
     """
     written = [n for found in _MARKERS.finditer(text) for n in _numbers(found[0])]
     used = shown_numbers([*written, *numbers], len(hits))

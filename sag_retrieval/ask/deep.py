@@ -155,11 +155,7 @@ def _bare(text: str) -> str:
 
 
 def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome]) -> dict[str, StepOutcome]:
-    """Outcomes of the plan's steps in its order.
-
-    Raises:
-        FilterError: If the caller's restriction was refused.
-    """
+    """Outcomes of the plan's steps in its order."""
     done = dict(known)
     waiting = list(plan.steps)
     running: dict[Future[StepOutcome], SubQuestion] = {}

@@ -78,18 +78,10 @@ def answer_part(  # noqa: PLR0913  what is asked, where, and how it is measured
     limit: int = 3,
     scorer: AnswerScorer = by_features,
 ) -> PartAnswer:
-    """The sentences of passages that answer a part.
+    """The sentences of passages, best first, that answer a part.
 
-    Args:
-        part: What is asked.
-        hits: Passages, best first.
-        keys: Keys that took part in the search; those it names decide which documents are about the question.
-        weigh: The idf of terms; by the passages themselves if not given.
-        question: The whole question, whose values are no answers; that of the part if not given.
-        limit: Most sentences.
-        scorer: How likely a sentence answers.
-
-    Source: docs/algorithm.md §answers.1.
+    `keys` took part in the search: those that the part names decide which documents are about it. Without `weigh` the
+    idf is that of the passages; values of the whole question are no answers. Source: docs/algorithm.md §answers.1.
     """
     weigh, asked = weigh or pool_weights([hit.text for hit in hits]), question or part.text
     named = named_things(part, keys, hits)

@@ -24,13 +24,10 @@ class ModelAnswer(AnswerShape):
 def write_answer(
     session: Session, hits: Sequence[FoundPassage], known: str = "", instead: Callable[[], Cited | None] | None = None
 ) -> Cited | None:
-    """The cited answer to the session's question; None where the evidence does not hold it.
+    """The cited answer to the session's question from the first `evidence` passages; None where they do not hold it.
 
-    Args:
-        session: The question being answered.
-        hits: Passages, best first; the model receives at most `evidence` of them.
-        known: Earlier answers as the prompt shows them.
-        instead: The answer where no model can be used; by default the best sentences.
+    `known` are earlier answers as the prompt shows them; `instead` answers where no model can, by default the best
+    sentences.
     """
     shown = shown_hits(hits[: session.options.evidence])
     extract = instead or (lambda: extract_answer(session, shown))

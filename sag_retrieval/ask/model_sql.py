@@ -82,11 +82,7 @@ def _described(relation: Relation) -> dict[str, Any]:
 
 
 def _told(session: Session, context: ReleaseContext, sql: str) -> TableAnswer:
-    """The rows of a model's SELECT as an answer.
-
-    Raises:
-        FilterError: If it was refused, gives no row, or does not say where its rows stand.
-    """
+    """The rows of a model's SELECT as an answer; a FilterError where it gives none, or not where they stand."""
     assert context.select is not None
     table = context.select(sql)
     missing = sorted(_WANTED - set(table.column_names))
@@ -101,11 +97,7 @@ def _told(session: Session, context: ReleaseContext, sql: str) -> TableAnswer:
 
 
 def _check_place(context: ReleaseContext, row: Mapping[str, Any]) -> None:
-    """Refuse a row that stands nowhere.
-
-    Raises:
-        FilterError: If its document does not have those characters.
-    """
+    """Refuse a row whose document does not have those characters."""
     start, end = row["start"], row["end"]
     known = isinstance(row["document_id"], str) and isinstance(start, int) and isinstance(end, int)
     length = len(document_by_id(context.index, row["document_id"]).text) if known else 0

@@ -303,11 +303,7 @@ class Background:
 
 
 def find_background(session: Session) -> Background:
-    """The background of the session's question.
-
-    Raises:
-        FilterError: If the caller's restriction was refused.
-    """
+    """The background of the session's question."""
     result = session.find(session.question)
     top = result.hits[:_PASSAGES]
     passages = numbered([hit.text for hit in top], [hit.title for hit in top], longest=_CHARACTERS) or "-"

@@ -29,13 +29,7 @@ def newest_first(
 
     For a question about the past it is the one that was said first; for one about a day, if no sentence names it, the
     last one by that day. Rumours, proposals, quotations and drafts stand behind what is firm. Sentences that nobody
-    knows a day of keep their place.
-
-    Args:
-        question: What is asked.
-        ranked: Sentences, best first.
-        hits: The passages that they stand in.
-        names: Terms of the names of the question; who says as much of another thing answers another question.
+    knows a day of keep their place; those without the `names` of the question answer another one.
 
     Source: docs/algorithm.md §answers.10.
     """

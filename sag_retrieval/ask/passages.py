@@ -71,13 +71,7 @@ def join_passages(
 ) -> tuple[FoundPassage, ...]:
     """The segments of several searches, best first for each in turn, then the best chunks that lie in none.
 
-    Args:
-        index: The index that was searched.
-        rankings: For each search its hits, best first; all are one extraction of several queries.
-        options: Options of segments, cut down to what fits into `characters`.
-        characters: Most characters of all segments together.
-
-    Source: docs/algorithm.md §rag.7.
+    Segments have `characters` together at most. Source: docs/algorithm.md §rag.7.
     """
     best: dict[str, Hit] = {}
     for hit in (hit for tier in zip_longest(*rankings) for hit in tier if hit is not None):

@@ -104,17 +104,10 @@ class _Repair:
 
 
 def check_plan(draft: DraftPlan, *, question: str, limit: int, known: Iterable[str] = ()) -> Plan:
-    """A plan that can be executed, whatever the model wrote.
+    """A plan in the order of execution, whatever the model wrote; `question` is its single step without a usable node.
 
-    Args:
-        draft: The model's nodes and edges.
-        question: The whole question: the single step where no node can be used.
-        limit: Most steps; those that come later are left out.
-        known: Ids answered in earlier rounds. They may be needed, and a node that takes one gets a new id.
-
-    Returns:
-        Steps in the order of execution. Blank nodes, edges to unknown ids or to themselves, and edges that close a
-        cycle are left out; a `#id` inside a question counts as an edge.
+    Blank nodes, edges to unknown ids or to themselves, and edges that close a cycle are left out; a `#id` inside a
+    question counts as an edge. Ids known from earlier rounds may be needed; a node that takes one gets a new id.
 
     Source: docs/algorithm.md §rag.3.
     """

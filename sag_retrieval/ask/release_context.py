@@ -186,11 +186,7 @@ _READ: Final = 1000
 
 
 def vocabulary_lines(index: Index, schema: KeySchema | None = None) -> tuple[dict[str, Any], ...]:
-    """A line for each table, then for each key type, those of most events first.
-
-    Args:
-        index: A release.
-        schema: Its key types where they are not the default ones: what they are called and what belongs to them.
+    """A line for each table, then for each key type, those of most events first; the schema names its types.
 
     Source: docs/algorithm.md §rag.9.
     """

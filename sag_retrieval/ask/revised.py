@@ -131,13 +131,8 @@ def told(
 ) -> Cited:
     """A cited text that tells, behind each statement that revises or contradicts others, what those say.
 
-    Examples: `… at 27 % [1] (“Slides” of 2025-05-20 said 31 % [2])`.
-
-    Args:
-        question: Its language is that of the words.
-        cited: The answer.
-        hits: The passages, with the revisions of their statements.
-        others: What else is said in place of a statement, each with the document of that.
+    `… at 27 % [1] (“Slides” of 2025-05-20 said 31 % [2])`. `others` is what else is said in place of a statement, each
+    with the document of that.
     """
     language = "zh" if is_cjk(question) else "en"
     text, citations = cited.text, list(cited.citations)

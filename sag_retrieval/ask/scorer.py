@@ -72,13 +72,7 @@ _Row = tuple[Sentence | None, Sentence, Sentence | None]
 def ranked_sentences(
     asked: Asked, hits: Sequence[FoundPassage], pools: Sequence[Sequence[Sentence]], scorer: AnswerScorer
 ) -> list[Sentence]:
-    """The sentences of passages, most likely answer first; `score` is the probability.
-
-    Args:
-        asked: What is asked.
-        hits: The passages, best first.
-        pools: The sentences of each passage that may be quoted.
-        scorer: What scores them.
+    """The sentences of passages that may be quoted, most likely answer first; `score` is the probability.
 
     Source: docs/algorithm.md §answers.2.
     """

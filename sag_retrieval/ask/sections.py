@@ -78,12 +78,7 @@ def answer_from_sections(
 
     Those in the language of the question come before others, and rows of tables with such a column behind both. None
     where no heading does, or where the question asks for owners, actions or days as well: rows of tables tell those.
-
-    Args:
-        session: The question.
-        chunks: Ids of the passages that may be quoted; None: all of them.
-
-    Source: docs/algorithm.md §answers.9.
+    Only passages of `chunks` are quoted, if it is given. Source: docs/algorithm.md §answers.9.
     """
     context, asked = session.context, asked_classes(session.question)
     if context is None or not asked or asked - _LISTED:

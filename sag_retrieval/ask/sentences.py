@@ -103,19 +103,10 @@ def _plain_spans(text: str, title: str) -> Iterator[tuple[int, int, int]]:
 def best_sentences(
     question: str, texts: Sequence[str], *, titles: Sequence[str] = (), limit: int = 3, budget: int = 600
 ) -> list[Sentence]:
-    """Sentences that cover the question's terms; each choice counts the terms that earlier choices did not cover.
+    """At most `limit` sentences that cover the question's terms; what earlier choices covered counts less.
 
-    Args:
-        question: What is asked.
-        texts: The found passages, best first.
-        titles: Titles of the texts; their terms count half, because a text seldom repeats its title.
-        limit: Most sentences.
-        budget: Most characters in all; the first sentence is taken whatever its length.
-
-    Returns:
-        Fewer than `limit` where nothing more shares a term with the question.
-
-    Source: docs/algorithm.md §rag.1.
+    Terms of titles count half, because a text seldom repeats its title. All have `budget` characters at most; the first
+    is taken whatever its length. Source: docs/algorithm.md §rag.1.
     """
     pool = [sentence for place, text in enumerate(texts) for sentence in _unheaded(place, text)]
     weight = _weights(question_terms(question), pool)

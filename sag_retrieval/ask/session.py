@@ -140,11 +140,8 @@ class Session:
     def find(self, text: str, keys: Sequence[str] = (), sql: str = "", top_k: int | None = None) -> Found:
         """Hits under the caller's restriction, or under the model's `sql` where the caller gave none.
 
-        A model's restriction that is refused, or matches nothing, is noted and dropped. With segments, the hits are
-        joined passages.
-
-        Raises:
-            FilterError: If the caller's own restriction was refused.
+        A model's restriction that is refused, or matches nothing, is noted and dropped; the caller's raises
+        FilterError. With segments, the hits are joined passages.
         """
         count = top_k or self.options.top_k
         wanted = count if self.segments is None else max(count, CANDIDATES)
@@ -190,8 +187,7 @@ class Session:
         """The model's answer to the prompt `name`.
 
         Raises:
-            BudgetExceeded: If calls, tokens or seconds of the options are used up; the last call may always be
-                made while seconds are left.
+            BudgetExceeded: If calls, tokens or seconds are used up; the last call may be made while seconds are left.
             ModelError: If the model gave no usable answer.
         """
         assert self.chat is not None

@@ -78,11 +78,7 @@ class TableAnswer:
 
 
 def answer_from_tables(session: Session, *, forms: Collection[Form] = FORMS) -> TableAnswer | None:
-    """The answer of the one relation that explains every word of the question; None where none does.
-
-    Args:
-        session: The question.
-        forms: Forms that a question may have.
+    """The answer, of some forms, of the one relation that explains every word of the question; None where none does.
 
     Source: docs/algorithm.md §answers.11.
     """

@@ -126,11 +126,8 @@ def is_comparison(question: str) -> bool:
 def read_question(question: str, relation: Relation, today: str = "", *, is_bounded: bool = True) -> Reading:
     """What a question asks of a relation, whatever remains unexplained.
 
-    Args:
-        question: The question.
-        relation: The tables asked.
-        today: The day up to which a month without a year is the last; empty: such a month is left over.
-        is_bounded: Whether dates and numbers are conditions; else they are left over.
+    A month without a year is the last up to `today`, without that left over; so are dates and numbers where the reading
+    is not `is_bounded` by them.
     """
     folded = fold(question)
     marks = _Marks(folded, language_of(question), question if len(question) == len(folded) else folded)

@@ -30,12 +30,6 @@ _CAPITALISED = patterns("en")["capitalised_name"]
 def states(kind: AnswerKind, text: str, question: str, keys: TextKeys = ()) -> bool:
     """Whether a sentence states a value of a kind that the question does not hold itself.
 
-    Args:
-        kind: What is expected.
-        text: The sentence.
-        question: What was asked.
-        keys: Typed keys of the passage.
-
     Example:
         >>> states("date", "The plant opened on June 5, 2024.", "When did it open?")
         True

@@ -33,12 +33,6 @@ def group_sizes(sizes: Rows, ties: tuple[Rows, Rows, Floats], options: ClusterOp
     """The group of every node by the constant Potts model on nodes that stand for several events.
 
     Joining two nodes of `m` and `n` events pays where the weight between them exceeds `resolution · m · n`.
-
-    Args:
-        sizes: Events of each node.
-        ties: Pairs of nodes, each once, and the weight between them.
-        options: Rounds and seed.
-        resolution: Of the level.
     """
     low, high, weight = ties
     graph = igraph.Graph(n=len(sizes), edges=np.column_stack([low, high]).astype(np.int64))
@@ -145,13 +139,6 @@ def strongest_ties(pairs: Pairs, group: Rows, ids: Sequence[str]) -> Iterator[Ti
 
 def build_communities(events: EventTable, options: ClusterOptions | None = None) -> Communities:
     """The communities of the events; without titles: `topics/naming.py` gives them.
-
-    Args:
-        events: What to group; none gives no communities.
-        options: How; the defaults suit reports.
-
-    Raises:
-        SettingsError: If every pair of too many events is asked for.
 
     Source: docs/algorithm.md §reports.1 to §reports.4.
     """

@@ -133,12 +133,7 @@ class EventTable:
         return self.chunks.document[self.chunk]
 
     def incidence(self, key_types: Sequence[str] = (), without: Sequence[str] = ()) -> csr_array:
-        """Shape (events, keys), 1 where the event carries the key.
-
-        Args:
-            key_types: Only keys of these types; empty: of every type.
-            without: No keys of these types.
-        """
+        """Shape (events, keys), 1 where the event carries the key; of some types (none: all), without others."""
         event, key = self.links.event, self.links.key
         if key_types or without:
             chosen_types = set(key_types or self.keys.types) - set(without)
@@ -164,12 +159,8 @@ class EventTable:
 def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = False) -> EventTable:
     """The events whose flag is set (None: all), with chunks, documents, keys and vectors, in release order.
 
-    Boolean keys are left out: sharing one does not relate two events.
-
-    Args:
-        index: An opened release.
-        allowed: Shape (events,), such as `sandbox.allowed(sql, where).events`.
-        is_part: Whether what is rare is counted among all events of the release.
+    Boolean keys are left out: sharing one does not relate two events. Of a part, what is rare is counted among all
+    events of the release.
     """
     arrays = index.arrays
     chosen = np.arange(arrays.event_count) if allowed is None else np.flatnonzero(allowed)

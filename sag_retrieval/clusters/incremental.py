@@ -35,17 +35,10 @@ class NewTies:
 
 
 def _ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: ClusterOptions, normal: Normal) -> NewTies:
-    """The strongest ties of some events with all others, weighed as `weigh_edges` weighs pairs.
+    """The strongest ties of the fresh events with all others, weighed as `weigh_edges` weighs pairs.
 
     Proposed are the events that share a key which is not too common, and typical events of the communities nearest in
-    meaning.
-
-    Args:
-        index: The release that has the events.
-        fresh: Their rows.
-        typical: Event rows of each community, the most typical first.
-        options: How pairs are weighed.
-        normal: What the shared weight of the other ties was normalised by.
+    meaning. `normal` is what the shared weight of the other ties was normalised by.
 
     Source: docs/algorithm.md §reports.13.
     """
@@ -183,19 +176,11 @@ def _nearest(index: Index, fresh: Rows, pairs: Sequence[Pair], count: int) -> Pa
 
 
 def settle(nodes: Sequence[Rows], ties: NewTies, group: Rows, count: int, options: ClusterOptions, level: int) -> Rows:
-    """The community of each event row, with those of the nodes: one that is there, or a new one, numbered on.
+    """The community of each event row, with those of the nodes: one that is there, or a new one from `count` on.
 
-    Leiden runs on the nodes and on the communities that they have ties with, each one node of its size. Ties between
-    communities are left out, so none of them splits; where a group holds two, its nodes go to the one that they have
-    stronger ties with.
-
-    Args:
-        nodes: Rows of the new events that move as one.
-        ties: Their ties, by the place of the node.
-        group: Community of each event row before; -1 for those of the nodes.
-        count: Number of communities before.
-        options: Rounds, seed and resolution.
-        level: 0 for the finest.
+    A node has the rows of new events that move as one; in `group` they are -1. Leiden runs on the nodes and on the
+    communities that they have ties with, each one node of its size. Ties between communities are left out, so none of
+    them splits; where a group holds two, its nodes go to the one that they have stronger ties with.
 
     Source: docs/algorithm.md §reports.13.
     """

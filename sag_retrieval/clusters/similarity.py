@@ -311,15 +311,8 @@ class Edges:
 def tying(values: Sequence[str | None], count: npt.NDArray[Any], events: int, options: ClusterOptions) -> Flags:
     """Whether each key can tie events: it is not carried by most of the events, and says more than when.
 
-    Years and months tie where types of keys are chosen: who asks for dates gets all of them.
-
-    Args:
-        values: The keys, as texts; None: a number or a flag.
-        count: Events that carry each.
-        events: Events of all.
-        options: Whether types of keys are chosen.
-
-    Source: docs/algorithm.md §reports.1.
+    Years and months tie where types of keys are chosen: who asks for dates gets all of them. A number or a flag has no
+    text. Source: docs/algorithm.md §reports.1.
     """
     found = np.asarray(count <= max(FEW, MOST * events), np.bool_)
     if not options.key_types:
@@ -345,9 +338,6 @@ class _Pairs:
 
 def weigh_edges(events: EventTable, options: ClusterOptions) -> Edges:
     """The weighed pairs of the events; each event keeps its strongest, unless every pair is asked for.
-
-    Raises:
-        SettingsError: If every pair is asked for and there are more than `_ALL_PAIRS_LIMIT` events.
 
     Source: docs/algorithm.md §reports.1 and §reports.2.
     """

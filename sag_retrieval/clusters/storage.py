@@ -110,9 +110,7 @@ def _members_table(communities: Communities, event_ids: EventIds) -> pa.Table:
 
 
 def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> Communities:
-    """The communities of tables written by `communities_tables`, over the same events in any order.
-
-    Events that are not among `event_ids` are left out.
+    """The communities of tables written by `communities_tables`, over events in any order; others are left out.
 
     Raises:
         SchemaMismatch: If a table lacks a column or has one too many.

@@ -129,11 +129,7 @@ RECORD_SCORES: dict[str, Score] = ANSWER_SCORES | {
 
 
 def evaluators(names: Iterable[str] = RECORD_SCORES) -> list[Evaluator]:
-    """A fresh evaluator for each name.
-
-    Raises:
-        ValueError: If a name is unknown; the message lists those there are.
-    """
+    """A fresh evaluator for each name; an unknown one is refused."""
     chosen = list(names)
     unknown = [name for name in chosen if name not in RECORD_SCORES]
     if unknown:
@@ -187,9 +183,6 @@ def evaluate_answers(
 
     It is called with the text of a question, and with its keys after it where it names some. A question with neither
     answers nor gold documents is unanswerable: it scores `refused`.
-
-    Raises:
-        QueryError: If there is no question.
     """
     outcomes = tuple(_outcome(each, ask(each.question, *([each.keys] if each.keys else [])), ks) for each in questions)
     if not outcomes:

@@ -80,11 +80,7 @@ def rouge_l(generated: str, reference: str) -> float:
 
 
 def accuracy(generated: str, reference: str, match: Match = "contains") -> float:
-    """1 if the answer is right: it contains the reference, equals it, or has 30 % of its distinct words.
-
-    Raises:
-        ValueError: If `match` is none of the three.
-    """
+    """1 if the answer is right: it contains the reference, equals it, or has 30 % of its distinct words."""
     if match == "overlap":
         return float(context_recall(generated, reference) >= OVERLAP_THRESHOLD)
     if match == "exact":
@@ -151,11 +147,7 @@ def distinct(documents: Iterable[str]) -> list[str]:
 
 
 def recall_at(documents: Iterable[str], gold: Iterable[str], k: int) -> float:
-    """Share of the gold documents among the first k distinct documents (docs/algorithm.md §evaluation.3).
-
-    Raises:
-        ValueError: If there is no gold document: the share is undefined then.
-    """
+    """Share of the gold documents, at least one, among k distinct documents (docs/algorithm.md §evaluation.3)."""
     wanted = set(gold)
     if not wanted:
         raise ValueError("recall needs at least one gold document")

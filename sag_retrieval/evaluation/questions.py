@@ -81,9 +81,7 @@ class Question(BaseModel):
 def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = None) -> list[Question]:
     """The questions of a file, one JSON object per line; one without `id` gets its line's number.
 
-    Args:
-        path: The file.
-        on_fault: Called with the number and fault of each line that is no question; such lines are then left out.
+    Lines that are no question are told to `on_fault` and left out.
 
     Raises:
         SourceError: If the file cannot be read or holds no question; without `on_fault` also if it repeats an id or
@@ -148,13 +146,9 @@ def _faults(faults: list[str]) -> str:
 
 
 def locate_evidence(questions: Iterable[Question], text_of: Callable[[str], str | None]) -> list[Question]:
-    """The questions with a place for every piece of evidence that names its document.
+    """The questions with a place for every piece of evidence in a document that there is a text of.
 
-    Cells of a table row are no run of text and stay as they are. Without a text the document is not there to look at.
-
-    Args:
-        questions: As they were read.
-        text_of: The text of a document by its id; None if there is no such document.
+    Cells of a table row are no run of text and stay as they are.
 
     Raises:
         QueryError: If a quote or a place is not in its document; the message names question and document.

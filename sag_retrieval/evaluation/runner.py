@@ -42,11 +42,7 @@ def bootstrap(values: Sequence[float]) -> Interval:
 
 
 def paired_difference(left: Mapping[str, float], right: Mapping[str, float]) -> Interval:
-    """Mean of left − right over the same questions, with its interval.
-
-    Raises:
-        QueryError: If the two were not measured on the same questions.
-    """
+    """Mean of left − right with its interval; both have to be measured on the same questions."""
     if left.keys() != right.keys():
         odd = sorted(left.keys() ^ right.keys())
         raise QueryError(f"{len(odd)} questions were measured on one side only, such as {odd[:3]}")
@@ -201,7 +197,7 @@ def evaluate(
     explained: Callable[[Question], FoundPassages] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
-    """The outcome of a search for every question.
+    """The outcome of a search for every question, under the name of its method.
 
     Args:
         search: The method that is measured.
@@ -210,9 +206,6 @@ def evaluate(
         method: Its name in the result.
         explained: The same search with a trace that counts gold documents by stage; not timed.
         clock: Returns seconds.
-
-    Raises:
-        QueryError: If there is no question, or a k is below 1.
     """
     wanted = checked_cuts(ks)
     outcomes = tuple(_outcomes(search, questions, wanted, clock))
@@ -224,11 +217,7 @@ def evaluate(
 
 
 def checked_cuts(ks: Sequence[int]) -> tuple[int, ...]:
-    """Each cut-off once, in order.
-
-    Raises:
-        QueryError: If there is none, or one is below 1.
-    """
+    """Each cut-off once, in order; a QueryError if there is none, or one is below 1."""
     cuts = tuple(sorted(set(ks)))
     if not cuts or cuts[0] < 1:
         raise QueryError(f"k must be at least 1, got {list(ks)}")
@@ -315,14 +304,10 @@ class GivenPassages:
 
 
 def named_retriever(place: str) -> SearchFunction:
-    """A retriever of one's own as what `evaluate` measures.
+    """A retriever of one's own, by `module:function`, as what `evaluate` measures.
 
-    Args:
-        place: `module:function`. The function takes a question and how many passages are wanted, and gives them best
-            first: ids of documents, or pairs of such an id and the text that was found.
-
-    Raises:
-        SettingsError: If there is no such function.
+    The function takes a question and how many passages are wanted, and gives them best first: ids of documents, or
+    pairs of such an id and the text that was found.
     """
     try:
         ask = resolve_name(place)

@@ -111,11 +111,7 @@ class CrossEncoderReranker(Reranker):
     """Cross-encoder: `fastembed:<name or folder>`, or another name or folder, of sentence-transformers."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
-        """Items by relevance; ties keep their order.
-
-        Raises:
-            SettingsError: If no model is given, or one is named and its extra is not installed, or it cannot be loaded.
-        """
+        """Items by relevance; ties keep their order."""
         if not self.model:
             raise SettingsError(
                 "a cross-encoder needs `model`: a name, a folder or a function of (question, text) pairs"

@@ -65,11 +65,7 @@ _REFINED = ("refined_docs", "refine_time", "refine_metrics", "refining_docs", "r
 
 
 def check_record(data: object) -> RAGData:
-    """The record itself.
-
-    Raises:
-        RecordError: If it is not a dict; tuples `(query, docs)` are an old form.
-    """
+    """The record itself; a RecordError if it is no dict. Tuples `(query, docs)` are an old form."""
     if isinstance(data, tuple):
         raise RecordError(
             'the tuple form (query, docs) was removed; pass a dict such as {"query": query, "retrieval_docs": docs}'
@@ -93,10 +89,7 @@ def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> lis
 def items_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST, reader: str = "") -> list[Item]:
     """Items of the first stage in the order that has documents; texts without items become items of score 0.
 
-    Args:
-        data: The record.
-        order: Stages to read from.
-        reader: The stage that reads; if it ran before, or another did twice, the stages that ran last come first.
+    If the stage that reads ran before, or another did twice, the stages that ran last come first.
     """
     for stage in _reading_order(data, order, reader):
         docs, results = (_listed(data, f"{stage}_{kind}") for kind in ("docs", "results"))
@@ -130,13 +123,9 @@ def references_of(data: Mapping[str, Any]) -> list[str]:
 
 
 def migrate(old: Mapping[str, Any], stage: StageName | None = None) -> RAGData:
-    """A record with the current field names; a field that already has its current name wins.
+    """A copy with the current field names; a field that already has its current name wins. Twice is as once.
 
-    Applying it twice changes nothing.
-
-    Args:
-        old: A record with old names; not modified.
-        stage: The stage of the ambiguous field `results`; by default refining if there is any refining field.
+    The ambiguous `results` are those of `stage`; by default of refining if there is any refining field.
     """
     check_record(old)
     owner = stage or ("refining" if any(name in old for name in _REFINED) else "retrieval")
@@ -208,11 +197,7 @@ def has_current_prompt(data: Mapping[str, Any]) -> bool:
 
 
 def _check_step(before: Mapping[str, Any], after: Mapping[str, Any], who: str) -> None:
-    """Check the record that a stage left against the one it got.
-
-    Raises:
-        RecordError: If an invariant is broken; the message names the stage and each fault.
-    """
+    """Refuse a record that a stage left with a broken invariant; the message names the stage and each fault."""
     written = [name for name in after if name not in before or after[name] is not before[name]]
     stages = dict.fromkeys(_STAGE_OF[name] for name in written if name in _STAGE_OF)
     faults = [fault for stage in stages for fault in _faults(after, stage)]
@@ -324,11 +309,7 @@ def titles_of(items: Sequence[Item]) -> list[str]:
 
 
 def query_of(data: RAGData, stage: Stage) -> str:
-    """The record's query.
-
-    Raises:
-        QueryError: If it is missing or blank.
-    """
+    """The record's query; a QueryError if it is missing or blank."""
     query = data.get("query")
     if not isinstance(query, str) or not query.strip():
         raise QueryError(f"{type(stage).__name__} needs a non-empty `query`, got {shown(query)}")
@@ -342,11 +323,7 @@ class Pipeline:
     stages: Sequence[Callable[[RAGData], RAGData]]
 
     def run(self, data: RAGData) -> RAGData:
-        """The same record after all stages.
-
-        Raises:
-            RecordError: If a stage broke an invariant of the record.
-        """
+        """The same record after all stages; a RecordError names the stage that broke it."""
         record = check_record(data)
         for stage in self.stages:
             before = dict(record)

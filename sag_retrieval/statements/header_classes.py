@@ -40,15 +40,13 @@ class Cell(NamedTuple):
 def row_cells(text: str) -> tuple[Cell, ...]:
     """The cells of the event of a table's row, `column: value; column: value`, or of a labelled line.
 
+    What stands before the first name belongs to no cell, nor does a sentence with a colon that introduces the table.
+
     Examples:
         >>> [(cell.kind, cell.value) for cell in row_cells("Risk: late parts; Risk owner: Ann Lee; Due: 5 May")]
         [('risk', 'late parts'), ('owner', 'Ann Lee'), ('deadline', '5 May')]
         >>> row_cells("风险: 供货延误; 责任人: 李宁")[1].kind, row_cells("The risk is small.")
         ('owner', ())
-
-    Args:
-        text: The content of an event. What stands before the first name belongs to no cell, nor does a sentence with
-            a colon that introduces the table.
     """
     found = list(_LABEL.finditer(text))
     if len(found) > 1 and not header_class(found[0][1]) and _LABEL.match(rest := text[found[0].end() :]):

@@ -233,19 +233,8 @@ def name_communities(
 
     What is known by id is kept; sections of a document keep their title; topics grouped by words have no summary by
     rule. With a model the largest `MOST_ASKED` of the others are asked for; a failed answer, a title that is taken or
-    too long, and sentences that no event states are replaced by those of the rules.
-
-    Args:
-        events: The events of the communities; their `spread` says what is rare where they are part of more.
-        communities: What is named.
-        chat: The model that is asked; None: rules name all.
-        known: Titles and summaries that stay, by id.
-        taken_by_level: Titles of further communities of a level.
-        titler: Gives the others their titles.
-
-    Raises:
-        ModelUnavailable: If the model's server does not answer.
-        BudgetExceeded: If the budget is used up.
+    too long, and sentences that no event states are replaced by those of the rules. A model that does not answer, or
+    has no budget left, raises. `taken_by_level` are titles of further communities.
 
     Source: docs/algorithm.md §reports.5.
     """

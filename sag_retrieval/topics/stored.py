@@ -52,12 +52,6 @@ def carried_communities(
     One that lost an event, or names a key that is gone, is named by rule, and so is one with new events that a rule had
     named, as its summary counts them. A name that a model gave stays while events only come.
 
-    Args:
-        tables: The communities before.
-        carried: Their members after the change.
-        index: The changed release.
-        models: The models that named some before, by their ids.
-
     Source: docs/algorithm.md §reports.13.
     """
     listed = tables["communities"].to_pylist()
@@ -317,9 +311,7 @@ def kept_communities(reader: Reader, options: ClusterOptions, *, is_carried: boo
 def stored_names(folder: Path, index: Index | None = None) -> StoredNames:
     """The names of the communities in a folder; none where they are missing or damaged.
 
-    Args:
-        folder: That of the communities.
-        index: Leave out titles and summaries with a key that this release does not have: it may have been removed.
+    Titles and summaries with a key that the release of the index does not have are left out: it may have been removed.
     """
     if mark_of(folder) is None:
         return StoredNames()
@@ -358,13 +350,7 @@ def category_texts(categories: pa.Table) -> list[str]:
 
 
 def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | None = None) -> None:
-    """Write the vectors of the communities in a folder.
-
-    Args:
-        folder: Has the table of communities.
-        embedder: That of the release.
-        earlier: Such a folder of an earlier release: its texts are not embedded again.
-    """
+    """Write the vectors of the communities in a folder; texts of an earlier one are not embedded again."""
     texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
     known, old = _earlier(earlier, embedder)
     fresh = [text for text in dict.fromkeys(texts) if text not in known]

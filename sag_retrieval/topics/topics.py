@@ -216,17 +216,10 @@ _Phrase = tuple[int, ...]
 
 
 def distinctive_terms(texts: Sequence[str], words: TopicWords, topic: Rows) -> list[list[str]]:
-    """The phrases of two words, then the words, that distinguish each topic, best first.
+    """The phrases of two words, then the words, that distinguish each topic, best first; an event of topic -1 has none.
 
     What c of a topic's s events and d of all n events say scores `c · ln(c n / (s d))`. A phrase is two neighbouring
-    words that can be a noun; it counts as often as its rarer word would.
-
-    Args:
-        texts: Of the events.
-        words: The words of the events.
-        topic: Topic of each event; -1: none.
-
-    Source: docs/algorithm.md §reports.5.
+    words that can be a noun; it counts as often as its rarer word would. Source: docs/algorithm.md §reports.5.
     """
     count = int(topic.max(initial=-1)) + 1
     inside: list[Counter[_Phrase]] = [Counter() for _ in range(count)]
@@ -536,14 +529,9 @@ def _communities(
 def on_one_level(
     ids: Sequence[str], members: Sequence[Rows], titles: Sequence[str], *, centrality: Floats, weight: Floats
 ) -> tuple[Community, ...]:
-    """Communities of one level without parents or conductance.
+    """Communities of one level without parents or conductance; the first ones have titles.
 
-    Args:
-        ids: Their ids.
-        members: Rows of the events of each.
-        titles: Titles of the first ones; the others have none.
-        centrality: Shape (events,): of each event in its community.
-        weight: Shape (events,): of each event; a community weighs as much as its members.
+    `centrality` and `weight` have shape (events,); a community weighs as much as its members.
     """
     return tuple(
         Community(

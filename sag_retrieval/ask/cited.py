@@ -40,7 +40,9 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundP
     """The text with its markers renumbered in order of appearance, and their citations; none where none is left.
 
     `numbers` are those of hits that the model used, from 1; those without a marker in the text follow at the end,
-    those that it did not receive go. Question and text before a marker choose the quotation. Source: docs/algorithm.md §rag.4.
+    those that it did not receive go. Question and text before a marker choose the quotation.
+
+    Source: docs/algorithm.md §rag.4.
     """
     written = [n for found in _MARKERS.finditer(text) for n in _numbers(found[0])]
     used = shown_numbers([*written, *numbers], len(hits))

@@ -2,29 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from sag_retrieval.ask.cited import Cited, quoted
-from sag_retrieval.ask.newest import newest_first, others_said
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
+from sag_retrieval.ask.revised import newest_first, others_said
 from sag_retrieval.ask.scorer import AnswerScorer, Asked, by_features, ranked_sentences
-from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.ask.sentences import LEAST_ANSWER, LEAST_CLOSEST, PartAnswer, Sentence, quotable_sentences
 from sag_retrieval.ask.values import STRICT, names_in
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk, normal_name, tokens
-from sag_retrieval.search.revised import HitRevision
 
 _SIDE_SHARE = 0.5
 """Of the best probability, for a further sentence and for the best one of a further group."""
 _NOT_IN_WORDS = patterns("all")["not_in_words"]
 _NAMED = "named: "
 _UNNAMED_TYPES = frozenset({"date", "day", "quantity", "money", "percentage", "topic"})
-
-LEAST_ANSWER: Final = 0.5
-"""A less likely sentence is shown as the closest one, not as the answer."""
-LEAST_CLOSEST: Final = 0.03
-"""A less likely one is not shown."""
 
 Quotation = tuple[FoundPassage, int, int]
 """A passage, and where a stretch of it begins and ends."""
@@ -37,35 +31,6 @@ class NamedThing:
     name: str
     terms: frozenset[str]
     documents: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class PartAnswer:
-    """What was found for a part of a question, best sentence first; its score is how likely it answers."""
-
-    part: QuestionPart
-    sentences: tuple[Sentence, ...]
-    hits: tuple[FoundPassage, ...]
-    others: tuple[tuple[str, HitRevision], ...] = ()
-    """What other documents say in place of the best sentence, each with the document of that."""
-
-    @property
-    def likelihood(self) -> float:
-        """How likely the best sentence answers the part; 0 without one."""
-        return self.sentences[0].score if self.sentences else 0.0
-
-    @property
-    def is_found(self) -> bool:
-        """Whether the sentences answer; else they are only the closest ones.
-
-        No probability makes up for a name, day or number that is not stated, or for another day or year than asked.
-        """
-        return self.likelihood >= LEAST_ANSWER and self.sentences[0].is_of_kind
-
-    @property
-    def is_close(self) -> bool:
-        """Whether they may be shown as the closest ones."""
-        return self.likelihood >= LEAST_CLOSEST
 
 
 def answer_part(  # noqa: PLR0913  what is asked, where, and how it is measured

@@ -7,13 +7,12 @@ from typing import Final
 
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited
-from sag_retrieval.ask.fast import PartAnswer
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.question import QuestionPart, question_parts
 from sag_retrieval.ask.relations import Relation, RelationColumn, RelationRow
 from sag_retrieval.ask.release_context import ReleaseContext
-from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.ask.sentences import PartAnswer, Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import TableAnswer, plan_of, run_plan, today_of
 from sag_retrieval.ask.table_question import Filter, Reading, nearest_relations, read_question

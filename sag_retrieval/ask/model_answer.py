@@ -7,6 +7,7 @@ from pydantic import Field
 from sag_retrieval.ask.cited import Cited, cite, support
 from sag_retrieval.ask.fast import extractive_answer
 from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.release_context import evidence_lines
 from sag_retrieval.ask.session import EVIDENCE_CHARACTERS, Session
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import AnswerShape
@@ -65,7 +66,7 @@ def cited_answer(session: Session, question: str, reply: ModelAnswer, shown: Seq
 def evidence_values(session: Session, question: str, shown: Sequence[FoundPassage], known: str) -> dict[str, object]:
     """Values of the prompts `answer` and `sub_answer`."""
     if session.context is not None and session.options.context:
-        evidence = as_lines(session.context.lines(shown))
+        evidence = as_lines(evidence_lines(session.context.index, shown))
     else:
         evidence = numbered([hit.text for hit in shown], [hit.title for hit in shown])
     return {"evidence": evidence, "known": known or "-", "question": question}

@@ -1,11 +1,8 @@
 """Answer a question in one of the modes, reporting progress events."""
 
-import queue
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -13,7 +10,7 @@ from pydantic import Field, field_validator
 
 from sag_retrieval.ask.answer import CLOSEST_TO, Answer, not_found
 from sag_retrieval.ask.cited import Cited, merge_answers
-from sag_retrieval.ask.fast import PartAnswer, answer_part, quotations
+from sag_retrieval.ask.fast import answer_part, quotations
 from sag_retrieval.ask.joined import answer_over_rows, is_of_another_row
 from sag_retrieval.ask.model_answer import write_answer
 from sag_retrieval.ask.model_sql import answer_by_sql
@@ -25,7 +22,8 @@ from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.revised import is_corrected, standing, told
 from sag_retrieval.ask.scorer import SCORERS, keys_of
 from sag_retrieval.ask.sections import answer_from_sections
-from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
+from sag_retrieval.ask.sentences import PartAnswer
+from sag_retrieval.ask.session import OnEvent, Session, documents_of
 from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import ModelError, QueryError, shown
@@ -199,11 +197,6 @@ def to_answer(session: Session, mode: str, outcome: ModeResult) -> Answer:
     return answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    error: BaseException
-
-
 def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     search: SearchFunction,
     question: str,
@@ -248,42 +241,6 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     session = Session(question.strip(), search, chat, chosen, on_event, time.perf_counter, weigh, context, segments)
     work: Callable[[Session], ModeResult] = resolve_name(MODES[mode].target)
     return to_answer(session, mode, work(session))
-
-
-def ask_events(  # noqa: PLR0913  as `ask`
-    search: SearchFunction,
-    question: str,
-    *,
-    mode: Mode = "fast",
-    chat: ChatModel | None = None,
-    options: AskOptions | None = None,
-    weigh: TermWeights | None = None,
-    context: ReleaseContext | None = None,
-    segments: SegmentOptions | None = None,
-) -> Iterator[Progress | Answer]:
-    """The progress events of a question as they happen, and the answer last; arguments are those of `ask`.
-
-    Raises:
-        QueryError: If the question is blank or the mode unknown.
-        FilterError: If the restriction in the options was refused.
-    """
-    events: queue.SimpleQueue[Progress | Answer | _Failed] = queue.SimpleQueue()
-    answering = partial(ask, search, question, mode=mode, chat=chat, options=options, on_event=events.put)
-
-    def run() -> None:
-        try:
-            events.put(answering(weigh=weigh, context=context, segments=segments))
-        except BaseException as error:  # noqa: BLE001  raised again by the reading thread
-            events.put(_Failed(error))
-
-    threading.Thread(target=run, daemon=True, name="sag-ask-events").start()
-    while True:
-        event = events.get()
-        if isinstance(event, _Failed):
-            raise event.error
-        yield event
-        if isinstance(event, Answer):
-            return
 
 
 _PASSAGES = 6

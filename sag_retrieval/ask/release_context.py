@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.passages import chunks_of, document_row, join_passages
+from sag_retrieval.ask.passages import chunks_of, document_row
 from sag_retrieval.ask.question import TermWeights, release_weights
 from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.language.places import PLACES
@@ -23,7 +23,6 @@ from sag_retrieval.notebook import key_text, readable, shown_keys
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.mapped_arrays import take_rows
-from sag_retrieval.search.segments import SegmentOptions
 
 if TYPE_CHECKING:
     from sag_retrieval.ask.relations import Relation
@@ -48,16 +47,6 @@ class ReleaseContext:
     def weigh(self) -> TermWeights:
         """The idf of index terms."""
         return release_weights(self.index)
-
-    def joined(
-        self, rankings: Sequence[Sequence[FoundPassage]], options: SegmentOptions, characters: int
-    ) -> tuple[FoundPassage, ...]:
-        """The segments of several searches of this release, and the passages that lie in none."""
-        return join_passages(self.index, rankings, options, characters)  # type: ignore[arg-type]  # hits of this release
-
-    def lines(self, hits: Sequence[FoundPassage]) -> list[dict[str, object]]:
-        """Passages as a model is shown them, numbered from 1."""
-        return list(evidence_lines(self.index, hits))
 
     def vocabulary(self, tokens: int) -> str:
         """Tables, key types, units and example values, in at most this number of tokens (estimated)."""

@@ -5,16 +5,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
-from sag_retrieval.ask.question import question_terms
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.question import QuestionPart, question_terms
 from sag_retrieval.core.types import Floats
 from sag_retrieval.language.data import pattern_of_all, patterns
 from sag_retrieval.language.layout import LineKind, logical_lines
 from sag_retrieval.language.sentences import sentence_spans, spans_within
 from sag_retrieval.language.words import normal_name, tokens
 from sag_retrieval.llm_writing.lines import figures
+from sag_retrieval.search.revised import HitRevision
 from sag_retrieval.statements.form import refers_back
 
 _LEAST_TERMS = 3
@@ -46,6 +49,41 @@ class Sentence:
     coverage: float = 0.0
     focus: float = 0.0
     is_of_kind: bool = True
+
+
+LEAST_ANSWER: Final = 0.5
+"""A less likely sentence is shown as the closest one, not as the answer."""
+LEAST_CLOSEST: Final = 0.03
+"""A less likely one is not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """What was found for a part of a question, best sentence first; its score is how likely it answers."""
+
+    part: QuestionPart
+    sentences: tuple[Sentence, ...]
+    hits: tuple[FoundPassage, ...]
+    others: tuple[tuple[str, HitRevision], ...] = ()
+    """What other documents say in place of the best sentence, each with the document of that."""
+
+    @property
+    def likelihood(self) -> float:
+        """How likely the best sentence answers the part; 0 without one."""
+        return self.sentences[0].score if self.sentences else 0.0
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the sentences answer; else they are only the closest ones.
+
+        No probability makes up for a name, day or number that is not stated, or for another day or year than asked.
+        """
+        return self.likelihood >= LEAST_ANSWER and self.sentences[0].is_of_kind
+
+    @property
+    def is_close(self) -> bool:
+        """Whether they may be shown as the closest ones."""
+        return self.likelihood >= LEAST_CLOSEST
 
 
 def quotable_sentences(place: int, text: str, title: str) -> list[Sentence]:

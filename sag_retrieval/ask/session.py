@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.ask.options import AskOptions, FoundPassage, FoundPassages, SearchFunction
-from sag_retrieval.ask.passages import merge_hits
+from sag_retrieval.ask.passages import join_passages, merge_hits
 from sag_retrieval.ask.question import TermWeights
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
@@ -155,7 +155,7 @@ class Session:
         """The passages of several searches: with segments joined as those of one extraction, else in turn by rank."""
         if self.segments is None or self.context is None:
             return merge_hits((), *rankings)
-        return self.context.joined(rankings, self.segments, _SEGMENT_CHARACTERS)
+        return join_passages(self.context.index, rankings, self.segments, _SEGMENT_CHARACTERS)  # type: ignore[arg-type]
 
     @property
     def vocabulary(self) -> str:

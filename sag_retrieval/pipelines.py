@@ -23,10 +23,10 @@ from sag_retrieval.rag.rerank import (
     ModelReranker,
     PageRankReranker,
     SegmentReranker,
-    SourceDocument,
 )
 from sag_retrieval.rag.retrieve import AskRetriever, ContextUnder, MethodRetriever, Searcher
 from sag_retrieval.rag.stages import BEST, Clock, Pipeline, RAGData, Stage, items_of, metadata_of
+from sag_retrieval.search.lookup import DocumentResult
 
 MEASURES: Final = ("recall", *RECORD_SCORES)
 """Names of measures: recall of gold documents, then those of the records themselves."""
@@ -61,7 +61,7 @@ class Resources:
     """What stages work with: searches, documents and themes of a release, and a language model or none."""
 
     searcher: Searcher = _needs_release
-    document: Callable[[str], SourceDocument] = _needs_release
+    document: Callable[[str], DocumentResult] = _needs_release
     chat: ChatModel | None = None
     context: ContextUnder | None = None
 

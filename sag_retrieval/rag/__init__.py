@@ -5,10 +5,8 @@ from sag_retrieval.rag.rerank import (
     CrossEncoderReranker,
     ModelReranker,
     PageRankReranker,
-    PassageSource,
     Reranker,
     SegmentReranker,
-    SourceDocument,
 )
 from sag_retrieval.rag.retrieve import AskRetriever, MethodRetriever, Retriever
 from sag_retrieval.rag.stages import (
@@ -32,7 +30,6 @@ __all__ = [  # noqa: RUF022  in the order of the stages
     "AskRetriever", "MethodRetriever", "Retriever",
     # reranking
     "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker",
-    "PassageSource", "SourceDocument",
     # refining
     "ExtractiveRefiner", "ModelRefiner", "Refiner", "SummaryRefiner",
     # prompt and generation

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -18,6 +18,7 @@ from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, metadata_of, query_of, titles_of
 from sag_retrieval.release.mapped_arrays import CsrLists, group
+from sag_retrieval.search.lookup import DocumentResult
 from sag_retrieval.search.segments import (
     PRESETS,
     RankedChunk,
@@ -167,27 +168,6 @@ def _keys(item: Item) -> list[str]:
     return [f"{key.get('type', '')}\x1f{key.get('value', '')}" if isinstance(key, dict) else str(key) for key in keys]
 
 
-@dataclass(frozen=True, slots=True)
-class PassageSource:
-    """A document's text and the spans of its chunks, in order, for documents of no release."""
-
-    text: str
-    spans: Sequence[tuple[int, int]]
-    sections: Sequence[str] = ()
-    """Of each chunk the section, such as its id; empty: segments do not complete sections."""
-
-
-class SourceDocument(Protocol):
-    """What segments are cut from: `release.document(document_id)`, or a `PassageSource`."""
-
-    @property
-    def text(self) -> str: ...  # noqa: D102  the whole text
-    @property
-    def spans(self) -> Sequence[tuple[int, int]]: ...  # noqa: D102  start and end of each chunk
-    @property
-    def sections(self) -> Sequence[str]: ...  # noqa: D102  the section of each chunk
-
-
 @dataclass(frozen=True, kw_only=True)
 class SegmentReranker(Reranker):
     """Joins items into segments (docs/algorithm.md §segments); `source` returns the document of an id.
@@ -195,7 +175,7 @@ class SegmentReranker(Reranker):
     An item needs `document_id` and `start` in its metadata, as the retriever writes them; others are dropped.
     """
 
-    source: Annotated[Callable[[str], SourceDocument], Internal()] = field(repr=False)
+    source: Annotated[Callable[[str], DocumentResult], Internal()] = field(repr=False)
     options: Annotated[SegmentOptions, Presets(PRESETS), Inline()] = field(default_factory=SegmentOptions)
     """A preset; options of its own may be given besides."""
 
@@ -223,27 +203,21 @@ def _place(item: Item) -> tuple[str, int] | None:
     return str(metadata["document_id"]), int(metadata["start"])
 
 
-def _hit(item: Item, sources: Mapping[str, SourceDocument]) -> RankedChunk:
+def _hit(item: Item, sources: Mapping[str, DocumentResult]) -> RankedChunk:
     document, start = str(item["metadata"]["document_id"]), int(item["metadata"]["start"])
     starts = [span[0] for span in sources[document].spans]
     return document, max(bisect_right(starts, start) - 1, 0), float(item["score"])
 
 
-def _item(segment: Segment, source: SourceDocument, items: Sequence[Item]) -> Item:
+def _item(segment: Segment, source: DocumentResult, items: Sequence[Item]) -> Item:
     inside = [
         at
         for at, item in enumerate(items, start=1)
         if (place := _place(item)) and place[0] == segment.document_id and segment.start <= place[1] < segment.end
     ]
     title = items[inside[0] - 1]["metadata"].get("title", "") if inside else ""
-    metadata = {
-        "document_id": segment.document_id,
-        "title": title,
-        "chunk_start": segment.chunk_start,
-        "chunk_end": segment.chunk_end,
-        "start": segment.start,
-        "end": segment.end,
-    }
+    span = {name: getattr(segment, name) for name in ("chunk_start", "chunk_end", "start", "end")}
+    metadata = {"document_id": segment.document_id, "title": title} | span
     return {
         "text": segment_text(source.text, segment),
         "score": segment.score,

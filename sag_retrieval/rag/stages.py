@@ -127,22 +127,17 @@ def migrate(old: Mapping[str, Any], stage: StageName | None = None) -> RAGData:
 
     The ambiguous `results` are those of `stage`; by default of refining if there is any refining field.
     """
-    check_record(old)
+    given, metrics = dict(check_record(old)), old.get("refine_metrics")
     owner = stage or ("refining" if any(name in old for name in _REFINED) else "retrieval")
-    renamed = _RENAMED | {"results": f"{owner}_results"}
-    new = {name: value for name, value in old.items() if name not in renamed and name != "refine_metrics"}
-    for name, today in renamed.items():
-        if name in old:
-            new.setdefault(today, old[name])
-    metrics = old.get("refine_metrics")
     if isinstance(metrics, dict):
-        rest = {name: value for name, value in metrics.items() if name != "refine_time"}
-        if "refine_time" in metrics:
-            new.setdefault("refining_time", metrics["refine_time"])
-        if rest:
-            new["refine_metrics"] = rest
-    elif metrics is not None:
-        new["refine_metrics"] = metrics
+        given = {name: value for name, value in metrics.items() if name == "refine_time"} | given
+        given["refine_metrics"] = {name: value for name, value in metrics.items() if name != "refine_time"}
+        given = {name: value for name, value in given.items() if name != "refine_metrics" or value}
+    renamed = _RENAMED | {"results": f"{owner}_results"}
+    new = {name: value for name, value in given.items() if name not in renamed}
+    for name, today in renamed.items():
+        if name in given:
+            new.setdefault(today, given[name])
     return cast("RAGData", new)
 
 

@@ -61,7 +61,7 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundP
     renumbered = "".join([*parts, text[start:]]).strip()
     missing = _markers(dict.fromkeys(one for n in used if n not in written for one in marked(n, text)))
     full = f"{renumbered} {missing}".strip() if missing else renumbered
-    citations = tuple(_quotation(at, hits[n - 1], *span) for (n, *span), at in marker.items())
+    citations = tuple(quotation(at, hits[n - 1], *span) for (n, *span), at in marker.items())
     return Cited(full, citations, is_generated=True)
 
 
@@ -84,7 +84,7 @@ def _numbers(markers: str) -> list[int]:
     return [int(digits) if len(digits) <= _MOST_DIGITS else 0 for digits in _NUMBER.findall(markers)]
 
 
-def _quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation:
+def quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation:
     """The citation of a stretch of a passage."""
     return Citation(
         marker,
@@ -100,7 +100,7 @@ def _quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation
 
 def quoted(question: str, spans: Sequence[tuple[FoundPassage, int, int]]) -> Cited:
     """Stretches of passages, each with its citation, and before it what its sense hangs on."""
-    citations = tuple(_quotation(n, *span) for n, span in enumerate(spans, start=1))
+    citations = tuple(quotation(n, *span) for n, span in enumerate(spans, start=1))
     joint = "" if is_cjk(question) else " "
     text = joint.join(
         f"{_in_context(*span)}{joint}[{citation.marker}]" for span, citation in zip(spans, citations, strict=True)

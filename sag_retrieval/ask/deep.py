@@ -241,10 +241,8 @@ def _next_plan(session: Session, known: KnownAnswers, told: dict[str, Any]) -> P
         "question": session.question,
         "limit": session.options.nodes,
     }
-    try:
-        verdict = session.ask("enough", Verdict, values)
-    except ModelError as error:
-        session.note(f"whether it is enough could not be asked: {error}")
+    verdict = session.tried("enough", Verdict, values, "whether it is enough could not be asked")
+    if verdict is None:
         return None
     told |= {"is_enough": verdict.is_enough, "missing": verdict.missing}
     session.tell("enough", is_enough=verdict.is_enough, missing=verdict.missing)

@@ -89,9 +89,7 @@ class ThemeSources(RowSources):
             same = next((each.marker for each in self.citations if _is_one(known, each)), 0)
             self._marker[row] = same or len(self.citations) + 1
             if not same:
-                quote = passage.text[start:end]
-                named = (passage.chunk_id, passage.document_id, passage.title)
-                self.citations.append(Citation(self._marker[row], *named, known[1], known[2], quote, passage.place))
+                self.cite(passage, known[1], known[2])
         return self._marker[row]
 
 
@@ -371,11 +369,7 @@ def _within_budget(session: Session, parts: Sequence[PromptLines]) -> int:
 
 def _asked(session: Session, part: PromptLines) -> PartialAnswer | None:
     values = {"lines": in_prompt(part.lines), "question": session.question}
-    try:
-        return session.ask("global_part", PartialAnswer, values)
-    except ModelError as error:
-        session.note(f"a theme was not asked about: {error}")
-        return None
+    return session.tried("global_part", PartialAnswer, values, "a theme was not asked about")
 
 
 def _supported(judge: Judge, part: _Part, answer: PartialAnswer) -> list[_Point]:

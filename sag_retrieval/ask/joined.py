@@ -5,10 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.cited import Cited
+from sag_retrieval.ask.cited import Cited, quotation
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.question import QuestionPart, question_parts
 from sag_retrieval.ask.relations import Relation, RelationColumn, RelationRow
 from sag_retrieval.ask.release_context import ReleaseContext
@@ -159,15 +157,11 @@ def _holds(folded: str, name: str) -> bool:
 
 def _with_sentence(answer: TableAnswer, named: _Named) -> TableAnswer:
     """The answer with the sentence that names its row, cited behind it."""
-    number, start = len(answer.cited.citations) + 1, named.hit.start + named.sentence.start
-    place = (named.hit.document_id, named.hit.title, start, named.hit.start + named.sentence.end)
-    citation = Citation(
-        number, chunk_at(named.hit, start), *place, named.sentence.text, getattr(named.hit, "place", "")
-    )
-    joint = "" if is_cjk(named.sentence.text) else " "
-    text = f"{answer.cited.text}{joint or ''}{'。' if not joint else ''}{snippet(named.sentence.text)}{joint}[{number}]"
-    cited = Cited(text, (*answer.cited.citations, citation))
-    return replace(answer, cited=cited)
+    number, sentence = len(answer.cited.citations) + 1, named.sentence
+    citation = quotation(number, named.hit, sentence.start, sentence.end)
+    joint = "" if is_cjk(sentence.text) else " "
+    text = f"{answer.cited.text}{joint or '。'}{snippet(sentence.text)}{joint}[{number}]"
+    return replace(answer, cited=Cited(text, (*answer.cited.citations, citation)))
 
 
 def is_of_another_row(session: Session, answer: PartAnswer) -> bool:

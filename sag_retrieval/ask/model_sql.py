@@ -10,7 +10,7 @@ from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import MOST_CITED, RowSources, TableAnswer, answer_from_tables, today_of
 from sag_retrieval.ask.table_question import FORMS, form_of, nearest_relations
-from sag_retrieval.core.errors import FilterError, ModelError, QueryError
+from sag_retrieval.core.errors import FilterError, QueryError
 from sag_retrieval.models.protocols import AnswerShape
 from sag_retrieval.notebook import readable
 from sag_retrieval.prompts import as_lines
@@ -43,12 +43,8 @@ def answer_by_sql(session: Session) -> TableAnswer | None:
         return None
     fault = "-"
     for _ in range(_TRIES):
-        try:
-            written = session.ask("sql", WrittenSql, _values(session, context, fault))
-        except ModelError as error:
-            session.note(f"no SQL was written: {error}")
-            return None
-        if not written.is_answerable or not written.sql.strip():
+        written = session.tried("sql", WrittenSql, _values(session, context, fault), "no SQL was written")
+        if written is None or not written.is_answerable or not written.sql.strip():
             return None
         try:
             return _told(session, context, written.sql)
@@ -60,9 +56,8 @@ def answer_by_sql(session: Session) -> TableAnswer | None:
 
 def _values(session: Session, context: ReleaseContext, fault: str) -> dict[str, object]:
     near = nearest_relations(session.question, context.relations())
-    tables = as_lines(_described(each) for each in near) or "-"
     return {
-        "tables": tables,
+        "tables": as_lines(_described(each) for each in near) or "-",
         "vocabulary": session.vocabulary,
         "today": today_of(session),
         "fault": fault,
@@ -116,8 +111,7 @@ def _written(session: Session, context: ReleaseContext, sql: str, rows: Sequence
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    told = [_plain(value) for name, value in row.items() if name not in _WANTED and value is not None]
-    return ", ".join(told)
+    return ", ".join(_plain(value) for name, value in row.items() if name not in _WANTED and value is not None)
 
 
 def _plain(value: object) -> str:

@@ -26,7 +26,7 @@ from sag_retrieval.ask.sentences import PartAnswer
 from sag_retrieval.ask.session import OnEvent, Session, documents_of
 from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
-from sag_retrieval.core.errors import ModelError, QueryError, shown
+from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.language.asked import asking
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.protocols import AnswerShape, ChatModel
@@ -309,10 +309,7 @@ def _rewritten(session: Session, background: Background) -> Rewrite | None:
         "vocabulary": session.vocabulary,
         "question": session.question,
     }
-    try:
-        rewrite = session.ask("rewrite", Rewrite, values)
-    except ModelError as error:
-        session.note(f"the question was not rewritten: {error}")
-        return None
-    session.tell("rewrite", **rewrite.model_dump())
+    rewrite = session.tried("rewrite", Rewrite, values, "the question was not rewritten")
+    if rewrite is not None:
+        session.tell("rewrite", **rewrite.model_dump())
     return rewrite

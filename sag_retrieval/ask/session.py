@@ -206,6 +206,14 @@ class Session:
             self._book(name, prompt.version, usage, self.clock() - started, fault)
         return reply.value
 
+    def tried(self, name: str, answer: type[AnswerT], values: Mapping[str, object], fault: str) -> AnswerT | None:
+        """The model's answer to a prompt; None, with a note that begins with the fault, where it gave none."""
+        try:
+            return self.ask(name, answer, values)
+        except ModelError as error:
+            self.note(f"{fault}: {error}")
+            return None
+
     def _begin(self, is_last: bool) -> None:  # noqa: FBT001  internal
         options = self.options
         with self._lock:

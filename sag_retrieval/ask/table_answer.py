@@ -479,13 +479,15 @@ class RowSources:
 
     def marker(self, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
         """The marker of a row, which is cited from its `start` to its `end`."""
-        document, start, end = row["document_id"], row["start"], row["end"]
-        found = self.passage(document, start)
-        quote = found.text[start - found.start : end - found.start]
-        number = len(self.citations) + 1
-        named = (found.chunk_id, document, found.title)
-        self.citations.append(Citation(number, *named, start, end, quote, found.place))
+        number = self.cite(self.passage(row["document_id"], row["start"]), row["start"], row["end"])
         return f"{'' if is_chinese else ' '}[{number}]"
+
+    def cite(self, found: JoinedPassage, start: int, end: int) -> int:
+        """Cite characters of a document that a passage holds; returns their number."""
+        quote = found.text[start - found.start : end - found.start]
+        named = (len(self.citations) + 1, found.chunk_id, found.document_id, found.title)
+        self.citations.append(Citation(*named, start, end, quote, found.place))
+        return len(self.citations)
 
     def passage(self, document_id: str, start: int) -> JoinedPassage:
         """The passage in which a character of a document stands."""

@@ -234,15 +234,6 @@ DRIFT: Final = 0.2
 """Share of the grouped events that may come or go before an ingest groups all events again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """When all events were grouped last: how many there were, how many came or went since, how weights are scaled."""
-
-    events: int
-    moved: int
-    normal: Normal
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
     """The members of the communities of one level, in runs, the most typical first."""
@@ -293,8 +284,8 @@ class Carried:
     moved: int
 
 
-def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Grouped) -> Carried | None:
-    """What becomes of communities in a changed release; None where more than `DRIFT` of what was grouped has changed.
+def carry(tables: Tables, index: Index, options: ClusterOptions, normal: Normal, most: float) -> Carried | None:
+    """What becomes of communities in a changed release; None where more than `most` events came or went.
 
     Source: docs/algorithm.md §reports.13.
     """
@@ -304,10 +295,10 @@ def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Groupe
     found = levels[0].places(events)
     fresh = np.flatnonzero(found < 0).astype(np.int32)
     moved = len(fresh) + int(np.count_nonzero(levels[0].row < 0))
-    if grouped.moved + moved > DRIFT * grouped.events:
+    if moved > most:
         return None
     typical = [rows for rows, _ in levels[0].members()]
-    ties = _ties_of(index, fresh, typical, options, grouped.normal)
+    ties = _ties_of(index, fresh, typical, options, normal)
     nodes, tied, changes = list(fresh[:, None]), ties, list[LevelChange]()
     for number, level in enumerate(levels):
         if number:

@@ -1,10 +1,8 @@
 """The communities of a whole release, stored beside it: made once, named, and read by tiers and reports."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 
 from sag_retrieval.clusters.events import EventTable, Rows, event_table
 from sag_retrieval.clusters.groups import Communities, Community, community_id
-from sag_retrieval.clusters.incremental import Carried, Grouped, LevelChange, Tables, carry
+from sag_retrieval.clusters.incremental import DRIFT, Carried, LevelChange, Tables, carry
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import Normal
 from sag_retrieval.clusters.storage import (
@@ -174,17 +172,6 @@ class StoredNames:
         own = {name: model for name, model in self.models.items() if model == chat.model_id and name in self.names}
         return StoredNames({name: self.names[name] for name in own}, own)
 
-    def among(self, ids: Iterable[str]) -> "StoredNames":
-        """Those of some communities."""
-        kept = [name for name in ids if name in self.names]
-        models = {name: self.models[name] for name in kept if name in self.models}
-        return StoredNames({name: self.names[name] for name in kept}, models)
-
-    def __or__(self, other: "StoredNames") -> "StoredNames":
-        """Both; of a community in both, the name and the model of the other."""
-        models = {name: model for name, model in self.models.items() if name not in other.names}
-        return StoredNames({**self.names, **other.names}, {**models, **other.models})
-
 
 def release_communities(
     reader: Reader,
@@ -196,14 +183,10 @@ def release_communities(
 ) -> Communities:
     """Make and store the communities of a whole release, unless they are there; same members keep their names.
 
-    Args:
-        reader: The release.
-        options: How events become communities; communities stored for other options, or damaged, are replaced.
-        chat: Gives titles and summaries to those that it has not named yet; None: rules do, and names that a model
-            gave stay.
-        earlier: Folder of an earlier release, whose names are kept.
-        is_carried: Whether the communities of the earlier release are carried over where few of its events have
-            changed, and those that an ingest carried over are enough. A report about the whole release groups all.
+    Those for other options, or damaged, are replaced. A model names what it has not named yet; without one, rules do,
+    and names that a model gave stay, as do names of the earlier release. Where `is_carried`, communities of the earlier
+    release are carried over where few of its events have changed, and those that an ingest carried over are enough. A
+    report about the whole release groups all.
 
     Source: docs/algorithm.md §reports.11 and §reports.13.
     """
@@ -219,13 +202,19 @@ def release_communities(
 
     events = event_table(reader.index)
     built = build_topics(events, options) if kept is None else kept
-    stored = [
-        stored_names(each / COMMUNITIES, reader.index).by(chat) for each in (earlier, reader.folder) if each is not None
-    ]
-    known = reduce(or_, stored, StoredNames()).among(each.community_id for each in built)
-    named = name_communities(events, built, chat, known.names).communities
-    models = known.models if chat is None else {each.community_id: chat.model_id for each in named}
-    told = _told(reader, built.normal if kept is None else _told_of(folder).normal)
+    names, models = dict[str, Any](), dict[str, str]()
+    for each in filter(None, (earlier, reader.folder)):
+        stored = stored_names(each / COMMUNITIES, reader.index).by(chat)
+        names |= stored.names
+        models = {name: model for name, model in models.items() if name not in stored.names} | {**stored.models}
+    known = {each.community_id: names[each.community_id] for each in built if each.community_id in names}
+    named = name_communities(events, built, chat, known).communities
+    if chat is None:
+        models = {name: models[name] for name in known if name in models}
+    else:
+        models = {each.community_id: chat.model_id for each in named}
+    normal, content = built.normal if kept is None else _told_of(folder).normal, reader.manifest.content_hash
+    told = _Told(content, content, len(events), normal=normal)
     _store(reader, named, models, told, _mark(options, chat), earlier)
     return named
 
@@ -239,11 +228,6 @@ class _Told:
     events: int
     moved: int = 0
     normal: Normal | None = None
-
-
-def _told(reader: Reader, normal: Normal | None) -> _Told:
-    content = reader.manifest.content_hash
-    return _Told(content, content, reader.index.arrays.event_count, 0, normal)
 
 
 def _told_of(folder: Path) -> _Told:
@@ -261,7 +245,7 @@ def _carried(reader: Reader, options: ClusterOptions, earlier: Path) -> Communit
         return None
     if told.normal is None:
         return None
-    found = carry(tables, reader.index, options, Grouped(told.events, told.moved, told.normal))
+    found = carry(tables, reader.index, options, told.normal, DRIFT * told.events - told.moved)
     if found is None:
         return None
     communities, models = carried_communities(tables, found, reader.index, models)
@@ -351,7 +335,7 @@ def category_texts(categories: pa.Table) -> list[str]:
 
 def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | None = None) -> None:
     """Write the vectors of the communities in a folder; texts of an earlier one are not embedded again."""
-    texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
+    texts = _texts_in(folder)
     known, old = _earlier(earlier, embedder)
     fresh = [text for text in dict.fromkeys(texts) if text not in known]
     number = known | {text: len(known) + place for place, text in enumerate(fresh)}
@@ -375,16 +359,18 @@ def read_category_vectors(folder: Path, embedder: Embedder) -> Vectors | None:
 
 def _earlier(folder: Path | None, embedder: Embedder) -> tuple[dict[str, int], Vectors | None]:
     """Row by text, and the vectors, of an earlier release; nothing where they cannot be used."""
-    vectors = read_category_vectors(folder, embedder) if folder else None
-    if folder is None or vectors is None:
-        return {}, None
     try:
-        texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
+        texts = _texts_in(folder) if folder else []
     except DAMAGE:
-        return {}, None
-    if len(texts) != vectors.shape[0]:
+        texts = []
+    vectors = read_category_vectors(folder, embedder) if folder and texts else None
+    if vectors is None or len(texts) != vectors.shape[0]:
         return {}, None
     return {text: row for row, text in enumerate(texts)}, vectors
+
+
+def _texts_in(folder: Path) -> list[str]:
+    return category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
 
 
 def _as_arrays(vectors: Vectors) -> dict[str, Any]:

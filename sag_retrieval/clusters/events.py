@@ -199,16 +199,13 @@ def _forecasts(index: Index, event_rows: Rows) -> Flags:
     """Whether each event carries the flag of a plan or forecast."""
     keys, lists = index.rows["keys"], index.arrays.event_keys
     is_flag = pc.and_(pc.equal(keys["key_type"], FORECAST), pc.fill_null(keys["value_bool"], False)).to_numpy()  # noqa: FBT003
-    carried = np.concatenate([[0], np.cumsum(is_flag[lists.items])])
-    return np.asarray(carried[lists.starts[1:]] > carried[lists.starts[:-1]])[event_rows]
+    event, place = lists.gather(event_rows)
+    return np.bincount(event, is_flag[lists.items[place]], len(event_rows)) > 0
 
 
 def _links(index: Index, event_rows: Rows) -> tuple[Rows, EventLinks]:
-    lists = index.arrays.event_keys
-    counts = np.diff(lists.starts)[event_rows]
-    first = np.repeat(lists.starts[:-1][event_rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-    carried = lists.items[first + np.arange(int(counts.sum()))]
-    event = np.repeat(np.arange(len(event_rows), dtype=np.int32), counts)
+    event, place = index.arrays.event_keys.gather(event_rows)
+    carried = index.arrays.event_keys.items[place]
     is_flag = index.rows["keys"]["value_bool"].is_valid().to_numpy()[carried]
     key_rows, key = np.unique(carried[~is_flag], return_inverse=True)
     return key_rows.astype(np.int32), EventLinks(event=event[~is_flag], key=key.astype(np.int32))
@@ -240,12 +237,8 @@ def _sections(index: Index, section_ids: pa.ChunkedArray) -> Sequence[str]:
 
 
 def _documents(index: Index, rows: Rows) -> Documents:
-    table = take_rows(index.rows["documents"].select(["document_id", "title", "language"]), rows)
-    return Documents(
-        document_ids=table["document_id"].to_pylist(),
-        titles=table["title"].to_pylist(),
-        languages=table["language"].to_pylist(),
-    )
+    found = take_rows(index.rows["documents"].select(["document_id", "title", "language"]), rows).to_pydict()
+    return Documents(document_ids=found["document_id"], titles=found["title"], languages=found["language"])
 
 
 def _keys(index: Index, rows: Rows) -> Keys:

@@ -119,7 +119,13 @@ def _tying(index: Index, options: ClusterOptions) -> Flags:
 
 
 def _strongest_ties(index: Index, fresh: Rows, start: int, weigher: _Weigher, near: Pair) -> NewTies:
-    place, other = _proposed(index, fresh, weigher, near)
+    """Of pairs with events that share a key or are near, each pair once, the strongest of each event."""
+    owner, position = index.arrays.event_keys.gather(fresh)
+    key = index.arrays.event_keys.items[position]
+    proposes = (weigher.idf[key] > 0) & ~weigher.is_common[key]
+    source, position = index.arrays.key_events.gather(key[proposes])
+    sharing = owner[proposes][source], index.arrays.key_events.items[position]
+    place, other = _once(fresh, *(np.concatenate(side) for side in zip(sharing, near, strict=True)), index=index)
     strength = weigher.strengths(fresh, place, other)
     kept = np.flatnonzero(strength > 0)
     kept = kept[_best(place[kept], strength[kept], weigher.options.strongest)]
@@ -130,17 +136,6 @@ def _best(place: Rows, value: Floats, count: int) -> npt.NDArray[np.intp]:
     """Positions of the `count` highest values of each place, ordered by place; equal ones by position."""
     order = np.lexsort((-value, place))
     return order[places(place[order]) < count]
-
-
-def _proposed(index: Index, fresh: Rows, weigher: _Weigher, near: Pair) -> Pair:
-    """Pairs of a new event, by its place, and another event's row, each once."""
-    owner, position = index.arrays.event_keys.gather(fresh)
-    key = index.arrays.event_keys.items[position]
-    tying = (weigher.idf[key] > 0) & ~weigher.is_common[key]
-    source, position = index.arrays.key_events.gather(key[tying])
-    place, other = owner[tying][source], index.arrays.key_events.items[position]
-    place, other = (np.concatenate(side) for side in zip((place, other), near, strict=True))
-    return _once(fresh, place, other, index=index)
 
 
 def _once(fresh: Rows, place: Rows, other: Rows, *, index: Index) -> Pair:

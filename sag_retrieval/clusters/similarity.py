@@ -223,7 +223,10 @@ class Sharing:
         """With these weights, one for each key."""
         weighted = csr_array(incidence * weight)
         weighted.eliminate_zeros()
-        return cls(incidence, weighted, _marks(weighted))
+        marks = np.zeros(weighted.shape[0], dtype=np.uint64)  # of each event, one bit set for each key
+        event = np.repeat(np.arange(len(marks)), np.diff(weighted.indptr))
+        np.bitwise_or.at(marks, event, np.uint64(1) << (weighted.indices % 64).astype(np.uint64))
+        return cls(incidence, weighted, marks)
 
     def __call__(self, left: Rows, right: Rows) -> Floats:
         """The sum for each pair of rows."""
@@ -234,14 +237,6 @@ class Sharing:
             part = perhaps[start : start + step]
             found[part] = self.weighted[left[part]].multiply(self.carried[right[part]]).sum(axis=1)
         return found
-
-
-def _marks(carried: csr_array) -> npt.NDArray[np.uint64]:
-    """64 bits for each event, one of them set for each key: events that have no bit in common share no key."""
-    marks = np.zeros(carried.shape[0], dtype=np.uint64)
-    event = np.repeat(np.arange(len(marks)), np.diff(carried.indptr))
-    np.bitwise_or.at(marks, event, np.uint64(1) << (carried.indices % 64).astype(np.uint64))
-    return marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +252,6 @@ class Fusion:
     vectors: Vectors
     alpha: float
 
-    @classmethod
-    def of(cls, incidence: csr_array, idf: Floats, vectors: Vectors, alpha: float) -> "Fusion":
-        """The fusion that is normalised over all pairs of these events."""
-        return cls(incidence, idf, pair_statistics(incidence, idf), vectors, alpha)
-
     @property
     def background(self) -> float:
         """Weight of a pair that shares no key and no meaning."""
@@ -269,10 +259,9 @@ class Fusion:
 
     def fuse(self, shared: Floats, left: Rows, right: Rows) -> Floats:
         """The fused weight of pairs whose shared weight is known."""
-        keys = self.normal(shared)
         if self.alpha == 1:
-            return keys
-        return self.alpha * keys + (1 - self.alpha) * cosines(self.vectors, left, right)
+            return self.normal(shared)
+        return self.alpha * self.normal(shared) + (1 - self.alpha) * cosines(self.vectors, left, right)
 
 
 MOST = 0.5
@@ -345,7 +334,7 @@ def weigh_edges(events: EventTable, options: ClusterOptions) -> Edges:
     incidence = csr_array(incidence * tying(events.keys.values, incidence.sum(axis=0), len(events), options))
     incidence.eliminate_zeros()
     idf = key_idf(incidence) if options.use_idf else np.ones(incidence.shape[1])
-    fusion = Fusion.of(incidence, idf, events.vectors, options.alpha)
+    fusion = Fusion(incidence, idf, pair_statistics(incidence, idf), events.vectors, options.alpha)
     if options.pairs == "all":
         return _all_pairs(fusion, len(events), options.threshold)
     return _candidate_pairs(fusion, options)

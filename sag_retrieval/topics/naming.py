@@ -155,23 +155,14 @@ def _about(events: EventTable, group: TitledGroup) -> CitedSentence | None:
         return None
     counted = sorted(named, key=lambda key: (-key.count, key.row))
     size, zh = len(group.members), group.language == "zh"
-    parts = [
-        f"{events.keys.values[key.row]}（{key.count} 个）" if zh else f"{events.keys.values[key.row]} ({key.count})"
-        for key in counted
-    ]
-    text = (
-        f"{size} 个事件中反复出现的有：{'、'.join(parts)}。"
-        if zh
-        else f"Recurring in its {size} events: {', '.join(parts)}."
-    )
-    return CitedSentence(text, _bearers(events, group, counted))
-
-
-def _bearers(events: EventTable, group: TitledGroup, keys: Sequence[DistinctiveKey]) -> tuple[str, ...]:
-    """For each key, its most typical event in the group; each event once."""
-    member = np.repeat(np.arange(len(group.members)), np.diff(group.carried.indptr))
-    first = [int(member[group.carried.indices == key.row].min()) for key in keys]
-    return tuple(dict.fromkeys(events.event_ids[int(group.members[place])] for place in first))
+    parts = [events.keys.values[key.row] + (f"（{key.count} 个）" if zh else f" ({key.count})") for key in counted]
+    if zh:
+        text = f"{size} 个事件中反复出现的有：{'、'.join(parts)}。"
+    else:
+        text = f"Recurring in its {size} events: {', '.join(parts)}."
+    member = np.repeat(np.arange(size), np.diff(group.carried.indptr))
+    typical = [int(group.members[member[group.carried.indices == key.row].min()]) for key in counted]
+    return CitedSentence(text, tuple(dict.fromkeys(events.event_ids[row] for row in typical)))
 
 
 def _newest(events: EventTable, group: TitledGroup) -> CitedSentence | None:
@@ -305,7 +296,7 @@ def _ask(
 ) -> tuple[dict[str, tuple[str, tuple[CitedSentence, ...]]], Usage, int]:
     described: dict[str, tuple[str, tuple[CitedSentence, ...]]] = {}
     usage, failures = Usage(), 0
-    if chat is None or not asked:
+    if chat is None:
         return described, usage, failures
     taken = [title for title, _ in known.values()][:50]
     requests = (_request(events, group, taken) for _, group in asked)

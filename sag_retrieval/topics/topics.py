@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array, diags_array
 
-from sag_retrieval.clusters.clustering import build_communities, by_size, members_of, strongest_ties
+from sag_retrieval.clusters.clustering import Pairs, build_communities, by_size, ids_of, members_of, strongest_ties
 from sag_retrieval.clusters.events import EventTable, Flags, Floats
-from sag_retrieval.clusters.groups import Communities, Community, Quality, Tie, community_id
+from sag_retrieval.clusters.groups import Communities, Community, Quality
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, nearest
 from sag_retrieval.core.types import Rows, Rows64
@@ -110,11 +110,8 @@ class _Word:
     is_capital: bool = False
 
 
-_Read = list[_Word]
-
-
-def _read(text: str, language: str) -> _Read:
-    found: _Read = []
+def _read(text: str, language: str) -> list[_Word]:
+    found: list[_Word] = []
     for match in _WORD.finditer(text):
         if is_cjk(match[0]):
             found.extend(_read_cjk(match[0], match.start(), language))
@@ -150,7 +147,7 @@ def _languages(events: EventTable) -> list[str]:
     return [events.documents.languages[row] for row in events.document.tolist()]
 
 
-def _is_named(events: EventTable, texts: Sequence[_Read]) -> Flags:
+def _is_named(events: EventTable, texts: Sequence[Sequence[_Word]]) -> Flags:
     """Of each word of each event, whether it is a name there: by a key of the event, or by its capital letter."""
     roots: dict[int, frozenset[str]] = {}
     starts = np.searchsorted(events.links.event, np.arange(len(texts) + 1))
@@ -191,7 +188,9 @@ def _incidence(row: Rows | Rows64, column: Rows64, shape: tuple[int, int]) -> cs
     return matrix
 
 
-def _places(texts: Sequence[_Read], numbers: dict[str, int], row: Rows64, named: Flags) -> Iterator[list[WordPlace]]:
+def _places(
+    texts: Sequence[Sequence[_Word]], numbers: dict[str, int], row: Rows64, named: Flags
+) -> Iterator[list[WordPlace]]:
     start = 0
     for found in texts:
         is_name = named[start : start + len(found)].tolist()
@@ -362,7 +361,7 @@ def _normal(matrix: csr_array) -> csr_array:
     return csr_array(diags_array(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)) @ matrix)
 
 
-def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> tuple[Rows, Rows, Floats]:
+def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> Pairs:
     """Pairs of rows with their cosine: each with the most similar ones in its language."""
     found = [np.zeros((2, 0), np.int32)]
     for language in np.unique(languages):
@@ -375,7 +374,7 @@ def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> tup
     return left[kept], right[kept], strength[kept]
 
 
-def _leiden(places: Rows, ties: tuple[Rows, Rows, Floats], options: ClusterOptions) -> Rows:
+def _leiden(places: Rows, ties: Pairs, options: ClusterOptions) -> Rows:
     """The topic of each row, -1 for none, at the resolution whose count of topics is nearest to the aim."""
     left, right, strength = ties
     best = np.full(len(places), -1, np.int32)
@@ -473,7 +472,7 @@ def _likeness(events: EventTable, part: Rows) -> Floats:
     return np.asarray(np.round(np.maximum(found, 0.0), 9), np.float64)
 
 
-def _shared_keys(events: EventTable, part: Rows) -> tuple[Rows, Rows, Floats]:
+def _shared_keys(events: EventTable, part: Rows) -> Pairs:
     """A tie between events of two parts for each key that occurs in both, by the first event of each that has it."""
     incidence = events.incidence(without=("title", "date"))
     first: dict[tuple[int, int], int] = {}
@@ -494,7 +493,7 @@ def _communities(
     topic: Rows,
     likeness: Floats,
     terms: Sequence[Sequence[str]],
-    ties: tuple[Rows, Rows, Floats],
+    ties: Pairs,
     titles: Sequence[str] = (),
 ) -> Communities:
     """The topics as communities of one level; events without one are single ones behind them."""
@@ -504,51 +503,38 @@ def _communities(
     best = np.zeros(count + 1)
     np.maximum.at(best, topic, likeness)
     central = np.divide(likeness, best[topic], out=np.ones(len(topic)), where=(best[topic] > 0) & (topic >= 0))
-    members = members_of(number, central)
-    ids = [community_id(0, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
-    made = on_one_level(ids, members, titles, centrality=central, weight=np.where(topic < 0, 0.0, likeness))
-    return Communities(
-        communities=tuple(
-            replace(each, terms=tuple(terms[place])) if place < len(terms) else each for place, each in enumerate(made)
-        ),
-        quality=(
-            Quality(
-                level=0,
-                communities=len(members),
-                modularity=_modularity(topic, ties),
-                coverage=float((topic >= 0).mean()) if len(topic) else 0.0,
-                conductance=0.0,
-            ),
-        ),
-        ties=tuple(_ties(topic, ties, ids)),
-        edge_count=len(ties[2]),
-        candidate_count=len(events),
-    )
-
-
-def on_one_level(
-    ids: Sequence[str], members: Sequence[Rows], titles: Sequence[str], *, centrality: Floats, weight: Floats
-) -> tuple[Community, ...]:
-    """Communities of one level without parents or conductance; the first ones have titles.
-
-    `centrality` and `weight` have shape (events,); a community weighs as much as its members.
-    """
-    return tuple(
+    members, weight = members_of(number, central), np.where(topic < 0, 0.0, likeness)
+    ids = ids_of(events, members)
+    made = tuple(
         Community(
             community_id=ids[place],
             parent_id=None,
             level=0,
             members=rows,
-            centrality=centrality[rows],
+            centrality=central[rows],
             weight=float(weight[rows].sum()),
             conductance=0.0,
             title=titles[place] if place < len(titles) else "",
+            terms=tuple(terms[place]) if place < len(terms) else (),
         )
         for place, rows in enumerate(members)
     )
+    coverage = float((topic >= 0).mean()) if len(topic) else 0.0
+    quality = Quality(
+        level=0, communities=len(members), modularity=_modularity(topic, ties), coverage=coverage, conductance=0.0
+    )
+    left, right, strength = ties
+    both = (topic[left] >= 0) & (topic[right] >= 0)
+    return Communities(
+        communities=made,
+        quality=(quality,),
+        ties=tuple(strongest_ties((left[both], right[both], strength[both]), topic, ids)),
+        edge_count=len(strength),
+        candidate_count=len(events),
+    )
 
 
-def _modularity(topic: Rows, ties: tuple[Rows, Rows, Floats]) -> float:
+def _modularity(topic: Rows, ties: Pairs) -> float:
     left, right, strength = ties
     total = float(strength.sum())
     if not total:
@@ -557,10 +543,3 @@ def _modularity(topic: Rows, ties: tuple[Rows, Rows, Floats]) -> float:
     degree = np.bincount(topic[left] + 1, strength, int(topic.max(initial=-1)) + 2)
     degree += np.bincount(topic[right] + 1, strength, len(degree))
     return round(inside / total - float(((degree[1:] / (2 * total)) ** 2).sum()), 9)
-
-
-def _ties(topic: Rows, ties: tuple[Rows, Rows, Floats], ids: Sequence[str]) -> Iterator[Tie]:
-    """Pairs of topics with the summed strength of the ties between them; the strongest of each."""
-    left, right, strength = ties
-    both = (topic[left] >= 0) & (topic[right] >= 0)
-    yield from strongest_ties((left[both], right[both], strength[both]), topic, ids)

@@ -11,7 +11,6 @@ from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, normal_form
 
-Tokens = Callable[[str], list[str]]
 Match = Literal["contains", "exact", "overlap"]
 
 OVERLAP_THRESHOLD = 0.3
@@ -21,7 +20,6 @@ _ARTICLES = patterns("en")["article"]
 _ASCII_MARKS = str.maketrans("", "", string.punctuation)
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 _APOSTROPHES = str.maketrans("", "", "‘’")
-_ANSWER_IS = patterns("en")["answer_is"]
 
 
 def normalise(text: str) -> str:
@@ -53,18 +51,17 @@ def exact_match(generated: str, reference: str) -> float:
     return float(normalise(generated) == normalise(reference))
 
 
-def f1(generated: str, reference: str, words: Tokens = answer_words) -> float:
+def f1(generated: str, reference: str) -> float:
     """Harmonic mean of precision and recall of words with their counts; both empty 1, one empty 0."""
-    left, right = words(generated), words(reference)
+    left, right = answer_words(generated), answer_words(reference)
     if not left or not right:
         return float(left == right)
-    shared = _shared(left, right)
-    return 2 * shared / (len(left) + len(right))
+    return 2 * _shared(left, right) / (len(left) + len(right))
 
 
-def recall(generated: str, reference: str, words: Tokens = answer_words) -> float:
+def recall(generated: str, reference: str) -> float:
     """Share of the reference's words, with their counts, that the answer has; an empty reference gives 0."""
-    left, right = words(generated), words(reference)
+    left, right = answer_words(generated), answer_words(reference)
     return _shared(left, right) / len(right) if right else 0.0
 
 
@@ -106,11 +103,6 @@ def character_recall(generated: str, reference: str) -> float:
 def best(metric: Callable[[str, str], float], generated: str, references: Iterable[str]) -> float:
     """The highest value over the references; 0 without any."""
     return max((metric(generated, reference) for reference in references), default=0.0)
-
-
-def extract_answer(text: str) -> str:
-    """What follows the last "answer is", or the whole text where nothing does."""
-    return _ANSWER_IS.split(text)[-1].strip() or text.strip()
 
 
 def _is_foreign_mark(character: str) -> bool:

@@ -129,15 +129,12 @@ def _row(text: str, lines: Sequence[Line], at: int) -> str:
     first = at
     while first > 0 and lines[first].kind in (LineKind.ROW, LineKind.RULE):
         if lines[first].kind is LineKind.RULE and lines[first - 1].kind is LineKind.ROW:
-            names, cells = (_cells(text, lines[each]) for each in (first - 1, at))
+            rows = (text[lines[each].start : lines[each].end].strip().strip("|") for each in (first - 1, at))
+            names, cells = ([cell.strip() for cell in row.split("|")] for row in rows)
             pairs = zip(names, cells, strict=False)
             return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
         first -= 1
     return ""
-
-
-def _cells(text: str, line: Line) -> list[str]:
-    return [cell.strip() for cell in text[line.start : line.end].strip().strip("|").split("|")]
 
 
 _ONE_MARKER = re.compile(r"\[(\d+)\]")

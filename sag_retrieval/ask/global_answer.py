@@ -235,17 +235,13 @@ def ask_global(session: Session) -> ModeResult:
     near = nearest_themes(themes, query, _MOST_THEMES)
     if not near:
         session.note("the release has no themes to answer from: too few events; see `sag status`")
-    session.tell("background", documents=_documents(themes, near), keys=[each.community.title for each in near])
+    rows = sorted({int(themes.events.document[row]) for each in near for row in each.rows})
+    documents = [themes.events.documents.document_ids[row] for row in rows]
+    session.tell("background", documents=documents, keys=[each.community.title for each in near])
     if session.chat is None:
         session.note("there is no language model: their statements are quoted")
     answer = _by_model(session, themes, near, query) if near and session.chat is not None else None
     return answer or _by_rules(session, themes, near)
-
-
-def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
-    document_of = themes.events.document
-    rows = {int(document_of[row]) for each in near for row in each.rows}
-    return [themes.events.documents.document_ids[row] for row in sorted(rows)]
 
 
 def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:

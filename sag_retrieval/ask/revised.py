@@ -313,13 +313,10 @@ def _revisions(
     citation: Citation, hits: Sequence[FoundPassage], name: str, others: Sequence[tuple[str, HitRevision]]
 ) -> list[HitRevision]:
     """The revisions of a quotation that its passage has under a name, and those that were found beside it."""
-    hit = next((hit for hit in hits if hit.document_id == citation.document_id and _holds(hit, citation)), None)
+    of_document = (hit for hit in hits if hit.document_id == citation.document_id)
+    hit = next((each for each in of_document if each.start <= citation.start < each.start + len(each.text)), None)
     found = (*getattr(hit, name, ()), *(one for document, one in others if document == citation.document_id))
     return [one for one in found if _is_told(one, hit, citation.start, citation.end)]
-
-
-def _holds(hit: FoundPassage, citation: Citation) -> bool:
-    return hit.start <= citation.start < hit.start + len(hit.text)
 
 
 def _is_of(citation: Citation, one: HitRevision) -> bool:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.question import telling_terms
-from sag_retrieval.ask.relations import Relation, RelationRow
+from sag_retrieval.ask.relations import Relation
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import MOST_CITED, RowSources
 from sag_retrieval.language.asked import asked_words, asking
@@ -161,10 +161,7 @@ def _rows(relations: Collection[Relation], asked: Collection[HeaderClass]) -> It
     for relation in relations:
         named = next((column.header for column in relation.columns if column.of_class in asked), None)
         for row in relation.rows if named else ():
-            if named in row.cells and not ({"open", "action"} & {*asked} and _is_row_done(row)):
+            statuses = (cell.text for header, cell in row.cells.items() if header_class(header) == "status")
+            if named in row.cells and not ({"open", "action"} & {*asked} and any(map(is_done, statuses))):
                 text = "; ".join(f"{header}: {cell.text}" for header, cell in row.cells.items())
                 yield _Statement(row.document_id, relation.titles[0], "", "", row.start, row.end, text)
-
-
-def _is_row_done(row: RelationRow) -> bool:
-    return any(header_class(header) == "status" and is_done(cell.text) for header, cell in row.cells.items())

@@ -102,10 +102,11 @@ def quotable_sentences(place: int, text: str, title: str) -> list[Sentence]:
 def _stretches(text: str, title: str) -> tuple[tuple[int, int, frozenset[str], frozenset[str]], ...]:
     spans = list(_plain_spans(text, title))
     terms = [frozenset(tokens(text[start:end])) for start, end, _ in spans]
+    refers = [refers_back(text[start:end]) for start, end, _ in spans]
     found = []
     for number, (_, _, paragraph) in enumerate(spans):
         first = last = number
-        while first > max(0, number - _BACK) and _goes_on(text, spans[first]) and spans[first - 1][2] >= paragraph - 1:
+        while first > max(0, number - _BACK) and refers[first] and spans[first - 1][2] >= paragraph - 1:
             first -= 1
         while last + 1 < len(spans) and text[spans[last][1] - 1] in ":：" and last - number < _ON:
             last += 1
@@ -116,10 +117,6 @@ def _stretches(text: str, title: str) -> tuple[tuple[int, int, frozenset[str], f
         if spans[last][1] - spans[first][0] <= _LONGEST or first == last:
             found.append((spans[first][0], spans[last][1], own, near))
     return tuple(dict.fromkeys(found))
-
-
-def _goes_on(text: str, span: tuple[int, int, int]) -> bool:
-    return refers_back(text[span[0] : span[1]])
 
 
 def _plain_spans(text: str, title: str) -> Iterator[tuple[int, int, int]]:

@@ -122,9 +122,9 @@ def counts(text: str, nouns: frozenset[str]) -> bool:
 
 def names_in(text: str, keys: TextKeys, types: frozenset[str] = NAME_TYPES) -> set[str]:
     """Names that stand in a text, folded: keys of some types, and capitalised words but a single one at its start."""
-    folded = normal_name(text)
+    folded = f" {normal_name(text)} "
     named = {normal_name(value) for kind, value in keys if kind in types}
-    found = {name for name in named if len(name) > 1 and _stands_in(name, folded)}
+    found = {name for name in named if len(name) > 1 and (f" {name} " if name.isascii() else name) in folded}
     for match in _CAPITALISED.finditer(text):
         is_at_start = not text[: match.start()].strip(" -*#|\"'“‘(\t\n")
         if match[0][0].isalpha() and (not is_at_start or " " in match[0]) and match[0].lower() not in _CALENDAR:
@@ -136,10 +136,6 @@ def is_known(name: str, asked: str) -> bool:
     """Whether a folded name, or each of its words, stands in a folded question."""
     words = set(asked.split())
     return name in asked or all(word in words for word in name.split())
-
-
-def _stands_in(name: str, folded: str) -> bool:
-    return name in folded if not name.isascii() else f" {name} " in f" {folded} "
 
 
 def _has_name(text: str, question: str, keys: TextKeys) -> bool:

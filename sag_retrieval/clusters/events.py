@@ -169,6 +169,8 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
     events = take_rows(index.rows["events"].select(columns), event_rows)
     chunk_rows, chunk = np.unique(arrays.event_chunk[event_rows], return_inverse=True)
     document_rows, document = np.unique(arrays.chunk_document[chunk_rows], return_inverse=True)
+    listed = index.rows["documents"].select(["document_id", "title", "language"])
+    documents = take_rows(listed, document_rows).to_pydict()
     key_rows, links = _links(index, event_rows)
     chunks = take_rows(index.rows["chunks"].select(["chunk_id", "text", "start", "section_id"]), chunk_rows)
     texts = chunks["text"].to_pylist()
@@ -185,7 +187,9 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
             places=_places(index, document_rows[document], chunks["start"].to_pylist(), texts),
             sections=_sections(index, chunks["section_id"]),
         ),
-        documents=_documents(index, document_rows),
+        documents=Documents(
+            document_ids=documents["document_id"], titles=documents["title"], languages=documents["language"]
+        ),
         keys=_keys(index, key_rows),
         links=links,
         vectors=arrays.vectors["events"].take(event_rows),
@@ -234,11 +238,6 @@ def _sections(index: Index, section_ids: pa.ChunkedArray) -> Sequence[str]:
     sections = index.rows["sections"]
     titles = dict(zip(sections["section_id"].to_pylist(), sections["title"].to_pylist(), strict=True))
     return [titles.get(each) or "" for each in section_ids.to_pylist()]
-
-
-def _documents(index: Index, rows: Rows) -> Documents:
-    found = take_rows(index.rows["documents"].select(["document_id", "title", "language"]), rows).to_pydict()
-    return Documents(document_ids=found["document_id"], titles=found["title"], languages=found["language"])
 
 
 def _keys(index: Index, rows: Rows) -> Keys:

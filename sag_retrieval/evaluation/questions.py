@@ -1,7 +1,7 @@
 """Read questions with their right answers and gold documents from JSON Lines, reporting each fault with its line."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -170,13 +170,9 @@ def _placed(question: Question, evidence: Evidence, text_of: Callable[[str], str
     places = [find_quote(text, quote) for quote in evidence.text]
     if None in places:
         raise _missing(question, evidence, f"quotes {evidence.text[places.index(None)]!r}, which is not in its text")
-    return evidence if len(evidence.text) > 1 else _at(evidence, places)
-
-
-def _at(evidence: Evidence, places: Sequence[tuple[int, int] | None]) -> Evidence:
-    (place,) = places
-    assert place is not None
-    return evidence.model_copy(update={"start": place[0], "end": place[1]})
+    if len(places) > 1 or places[0] is None:
+        return evidence
+    return evidence.model_copy(update={"start": places[0][0], "end": places[0][1]})
 
 
 def _missing(question: Question, evidence: Evidence, fault: str) -> QueryError:

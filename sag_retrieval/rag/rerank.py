@@ -86,10 +86,12 @@ class ModelReranker(Reranker):
     """Characters shown of a document."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
-        """Items with the chosen ones first."""
+        """Items with the chosen ones first; scores decrease evenly from 1."""
         chosen = self._chosen(query, items[: self.shown])
         mode = "model" if chosen else "heuristic"
-        return [item | {"mode": mode} for item in reordered(items, with_choice(items, chosen))]
+        order = list(dict.fromkeys([*chosen, *range(len(items))]))
+        scored = [(at, 1 - place / len(order)) for place, at in enumerate(order)]
+        return [item | {"mode": mode} for item in reordered(items, scored)]
 
     def _chosen(self, query: str, items: Sequence[Item]) -> list[int]:
         if self.chat is None:
@@ -141,12 +143,6 @@ def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:
     _, rank = power(key_items, item_keys, no_keys, starts, sqrt(DAMPING), _TOLERANCE)
     rank = rank / rank.sum()
     return [(int(at), float(rank[at])) for at in np.argsort(-rank, kind="stable")]
-
-
-def with_choice(items: Sequence[Item], chosen: Sequence[int]) -> list[tuple[int, float]]:
-    """Positions of the items, the chosen ones first, the rest in their order; scores decrease evenly from 1."""
-    order = list(dict.fromkeys([*chosen, *range(len(items))]))
-    return [(at, 1 - place / len(order)) for place, at in enumerate(order)]
 
 
 def reordered(items: Sequence[Item], order: Sequence[tuple[int, float]]) -> list[Item]:

@@ -211,20 +211,14 @@ def _check_step(before: Mapping[str, Any], after: Mapping[str, Any], who: str) -
 def _faults(record: Mapping[str, Any], stage: str) -> list[str]:
     found = []
     results, docs, time = (record.get(f"{stage}_{kind}") for kind in _KINDS)
-    if stage in _STAGES and (docs or results) and docs != _texts(results):
-        found.append(f"`{stage}_docs` must be the texts of `{stage}_results`, got {shown(docs)}")
-    if time is not None and not _is_seconds(time):
+    if stage in _STAGES and (docs or results):
+        items = results if isinstance(results, list | tuple) else ()
+        if docs != [item.get("text") if isinstance(item, Mapping) else None for item in items]:
+            found.append(f"`{stage}_docs` must be the texts of `{stage}_results`, got {shown(docs)}")
+    is_number = isinstance(time, int | float) and not isinstance(time, bool)
+    if time is not None and not (is_number and math.isfinite(time) and time >= 0):
         found.append(f"`{stage}_time` must be seconds, 0 or more, got {shown(time)}")
     return found
-
-
-def _texts(results: object) -> list[Any]:
-    items = results if isinstance(results, list | tuple) else ()
-    return [item.get("text") if isinstance(item, Mapping) else None for item in items]
-
-
-def _is_seconds(time: object) -> bool:
-    return isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time) and time >= 0
 
 
 def _written(record: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -336,7 +336,7 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
 def _by_words(events: EventTable, options: ClusterOptions) -> Communities:
     """Groups of events of one language that say similar words; a topic goes over several documents."""
     words = topic_words(events)
-    vectors = _weighted(words)
+    vectors = _normal(csr_array(words.counts.multiply(words.idf[None, :])))  # an event without words has an empty row
     used = np.flatnonzero(np.diff(vectors.indptr) > 0).astype(np.int32)
     rows = used[:: 1 + len(used) // _LIMITS.grouped]
     languages = np.array([events.documents.languages[row] for row in events.document.tolist()])
@@ -348,11 +348,6 @@ def _by_words(events: EventTable, options: ClusterOptions) -> Communities:
     topic, likeness = _joined(topic, vectors, languages)
     terms = distinctive_terms(events.contents, words, topic)
     return _communities(events, topic, likeness, terms, (rows[ties[0]], rows[ties[1]], ties[2]))
-
-
-def _weighted(words: TopicWords) -> csr_array:
-    """Shape (events, words): `tf · idf`, rows of length 1; a row without words is empty."""
-    return _normal(csr_array(words.counts.multiply(words.idf[None, :])))
 
 
 def _normal(matrix: csr_array) -> csr_array:

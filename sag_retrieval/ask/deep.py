@@ -54,15 +54,10 @@ class StepOutcome:
         return self.cited is not None
 
     @property
-    def hits(self) -> tuple[FoundPassage, ...]:
-        """The passages found for it."""
-        return tuple(self.found.hits)
-
-    @property
-    def cited_hits(self) -> tuple[FoundPassage, ...]:
+    def cited_hits(self) -> list[FoundPassage]:
         """The hits that its answer cites."""
         wanted = {c.chunk_id for c in self.cited.citations} if self.cited else set()
-        return tuple(hit for hit in self.hits if not wanted.isdisjoint(chunks_of(hit)))
+        return [hit for hit in self.found.hits if not wanted.isdisjoint(chunks_of(hit))]
 
     def to_line(self) -> dict[str, str]:
         """The step as prompts show it."""
@@ -80,7 +75,7 @@ class StepOutcome:
             "answer": self.answer,
             "is_found": self.is_found,
             "cited": documents_of(self.cited_hits),
-            "documents": documents_of(self.hits),
+            "documents": documents_of(self.found.hits),
             "seconds": self.seconds,
             **({"fault": self.fault} if self.fault else {}),
         }
@@ -196,7 +191,10 @@ def ask_deep(session: Session) -> ModeResult:
     rounds: list[dict[str, Any]] = []
     plan: Plan | None = _first_plan(session, background)
     while plan is not None:
-        _tell_plan(session, plan, len(rounds) + 1)
+        for text in plan.notes:
+            session.note(text)
+        steps = [{"id": step.node_id, "question": step.question, "needs": list(step.needs)} for step in plan.steps]
+        session.tell("plan", round=len(rounds) + 1, steps=steps)
         outcomes = execute_plan(session, plan, known)
         known |= outcomes
         rounds.append({"steps": [o.to_trace() for o in outcomes.values()], "notes": list(plan.notes)})
@@ -219,13 +217,7 @@ def evidence(
 def _first_plan(session: Session, background: Background) -> Plan:
     if session.chat is None:
         return split_question(session.question, session.options.nodes)
-    values = {
-        "passages": background.passages,
-        "keys": background.keys,
-        "vocabulary": session.vocabulary,
-        "question": session.question,
-        "limit": session.options.nodes,
-    }
+    values = background.values(session) | {"limit": session.options.nodes}
     try:
         draft = session.ask("plan", DraftPlan, values)
     except ModelError as error:
@@ -266,10 +258,3 @@ def _without_model(session: Session, known: KnownAnswers, hits: Sequence[FoundPa
 
 def _known_lines(known: KnownAnswers) -> str:
     return as_lines(outcome.to_line() for outcome in known.values()) or "-"
-
-
-def _tell_plan(session: Session, plan: Plan, number: int) -> None:
-    for text in plan.notes:
-        session.note(text)
-    steps = [{"id": s.node_id, "question": s.question, "needs": list(s.needs)} for s in plan.steps]
-    session.tell("plan", round=number, steps=steps)

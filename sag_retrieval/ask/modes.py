@@ -38,6 +38,7 @@ _WIDER = 2
 """Passages that are read for each that the options ask for: an answer often stands below the first ten."""
 _PARTS = 4
 _NAMES = 3
+_TRACED = ("text", "score", "coverage", "focus", "is_of_kind")
 _CLOSEST = 2
 """Closest sentences for a part without an answer, where another part has one."""
 MOST_CLOSEST = 3
@@ -157,14 +158,7 @@ def _told(answer: PartAnswer) -> dict[str, object]:
         "is_found": answer.is_found,
         "likelihood": answer.likelihood,
         "sentences": [
-            {
-                "chunk_id": answer.hits[sentence.place].chunk_id,
-                "text": sentence.text,
-                "score": sentence.score,
-                "coverage": sentence.coverage,
-                "focus": sentence.focus,
-                "is_of_kind": sentence.is_of_kind,
-            }
+            {"chunk_id": answer.hits[sentence.place].chunk_id} | {name: getattr(sentence, name) for name in _TRACED}
             for sentence in answer.sentences
         ],
     }
@@ -258,6 +252,11 @@ class Background:
     keys: str
     trace: dict[str, Any]
 
+    def values(self, session: Session) -> dict[str, object]:
+        """What the prompts of rewriting and planning are filled with."""
+        told: dict[str, object] = {"passages": self.passages, "keys": self.keys}
+        return told | {"vocabulary": session.vocabulary, "question": session.question}
+
 
 def find_background(session: Session) -> Background:
     """The background of the session's question."""
@@ -303,13 +302,7 @@ def _rewritten(session: Session, background: Background) -> Rewrite | None:
     if session.chat is None:
         session.note("there is no language model: the question was searched unchanged")
         return None
-    values = {
-        "passages": background.passages,
-        "keys": background.keys,
-        "vocabulary": session.vocabulary,
-        "question": session.question,
-    }
-    rewrite = session.tried("rewrite", Rewrite, values, "the question was not rewritten")
+    rewrite = session.tried("rewrite", Rewrite, background.values(session), "the question was not rewritten")
     if rewrite is not None:
         session.tell("rewrite", **rewrite.model_dump())
     return rewrite

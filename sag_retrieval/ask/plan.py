@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -208,18 +208,11 @@ def _closes_cycle(needs: Mapping[str, Sequence[str]], source: str, target: str) 
 
 def _order(nodes: Mapping[str, Node], needs: Mapping[str, Sequence[str]]) -> list[str]:
     """Ids so that each comes after those it needs; otherwise as the model listed them."""
-    ids = list(nodes)
-    place = {node_id: number for number, node_id in enumerate(ids)}
-    sorter = TopologicalSorter({node_id: [n for n in needs[node_id] if n in nodes] for node_id in ids})
-    sorter.prepare()
-    order: list[str] = []
-    ready: list[int] = []
-    while sorter.is_active():
-        for node_id in sorter.get_ready():
-            heappush(ready, place[node_id])
-        order.append(ids[heappop(ready)])
-        sorter.done(order[-1])
-    return order
+    order: dict[str, None] = {}
+    while len(order) < len(nodes):
+        free = (each for each in nodes if each not in order)
+        order[next(each for each in free if all(need in order or need not in nodes for need in needs[each]))] = None
+    return list(order)
 
 
 def _step(repair: _Repair, node_id: str, known: Mapping[str, None]) -> SubQuestion:
@@ -242,9 +235,5 @@ def _known_form(mark: str, repair: _Repair, known: Mapping[str, None]) -> str:
 
 
 def _free(wanted: str, taken: set[str]) -> str:
-    if wanted not in taken:
-        return wanted
-    number = 1
-    while f"q{number}" in taken:
-        number += 1
-    return f"q{number}"
+    numbered = (f"q{number}" for number in count(1))
+    return wanted if wanted not in taken else next(each for each in numbered if each not in taken)

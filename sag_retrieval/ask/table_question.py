@@ -191,7 +191,8 @@ def _is_asked(marks: _Marks, form: Form) -> bool:
 
 
 def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
-    """Values of cells that the question holds, the longest first."""
+    """Values of cells that the question holds, the longest first; of currencies any name: `EUR` as `euros`, `欧元`."""
+    currencies = [(name, code) for name, code in CURRENCIES.items() if name.isalpha()]
     known = [
         (folded, text, column.header, is_contrary)
         for column in relation.columns
@@ -199,11 +200,7 @@ def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
         for name, text in column.values.items()
         for folded, is_contrary in (
             *((each, False) for each in (name, *_otherwise(name))),
-            *(
-                (each, False)
-                for each, code in CURRENCIES.items()
-                if column is relation.currency and each.isalpha() and code == unit_name(text)
-            ),
+            *((each, False) for each, code in currencies if column is relation.currency and code == unit_name(text)),
             *((each, True) for each in _contraries(name) if each not in column.values),
             *(((fold(column.header) + name, False),) if len(name) == 1 else ()),  # `程度高`
         )

@@ -68,7 +68,9 @@ def carried_communities(
             if before in models and each.title:
                 named_by[each.community_id] = models[before]
     found = sorted(_with_parents(found, carried, index), key=lambda each: (each.level, -len(each.members)))
-    return _whole(tables, _named(found, index), ids), named_by
+    whole = with_figures(_named(found, index), tables, ids)  # but for the count, as of the last grouping
+    counted = tuple(replace(each, communities=len(whole.at(each.level))) for each in whole.quality)
+    return replace(whole, quality=counted), named_by
 
 
 def naming_gone_keys(keys: pa.ChunkedArray, index: Index) -> set[int]:
@@ -142,12 +144,6 @@ def _named(found: Sequence[Community], index: Index) -> list[Community]:
         else each
         for each in found
     ]
-
-
-def _whole(tables: Tables, found: Sequence[Community], former: Mapping[str, str]) -> Communities:
-    """All of it; figures of the whole, but for the count, are those of the last grouping."""
-    whole = with_figures(found, tables, former)
-    return replace(whole, quality=tuple(replace(each, communities=len(whole.at(each.level))) for each in whole.quality))
 
 
 NAMED_BY: Final = "named_by.json"

@@ -185,10 +185,5 @@ def find_quote(text: str, quote: str) -> tuple[int, int] | None:
     return None if first < 0 else (kept[first][0], kept[first + len(wanted) - 1][0] + 1)
 
 
-def held_share(found: Sequence[Iterable[int]], count: int, k: int) -> float:
-    """Share of `count` pieces of evidence that the first k passages hold; `found`: the pieces of each passage."""
-    return len({piece for pieces in found[:k] for piece in pieces}) / count
-
-
 def _bare(text: str) -> str:
     return _NOT_LETTERS.sub("", fold(text))

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import Any, Final, Literal, cast
+from types import SimpleNamespace
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow as pa
 from sag_retrieval.ask.options import FoundPassage, FoundPassages, SearchFunction
 from sag_retrieval.core.errors import QueryError, SettingsError
 from sag_retrieval.core.public import Convertible
-from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, held_share, holds, recall_scores
+from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, holds, recall_scores
 from sag_retrieval.evaluation.questions import Evidence, Question
 
 SAMPLES = 2000
@@ -135,10 +136,6 @@ class Evaluation(ScoredOutcomes):
         """Share of questions with every gold document among the first k."""
         return self.score(f"all_gold@{k}")
 
-    def evidence(self) -> Interval:
-        """Mean share of evidence sentences within the first 3,000 returned characters."""
-        return self.score("evidence")
-
     def stages(self) -> dict[str, float]:
         """For each stage of the search that reports its candidates: mean share of gold documents still among them."""
         shares = [o.told["stages"] for o in self.outcomes if "stages" in o.told]
@@ -161,7 +158,7 @@ class Evaluation(ScoredOutcomes):
         scores = {f"{name}@{k}": self.score(f"{name}@{k}") for name in (*names, "passage_recall") for k in self.ks}
         means = {name: interval.mean for name, interval in scores.items()}
         bounds = {name: [interval.low, interval.high] for name, interval in scores.items()}
-        passages = {"evidence": self.evidence().mean, "passage_recall": self._by_k("passage_recall", means)}
+        passages = {"evidence": self.score("evidence").mean, "passage_recall": self._by_k("passage_recall", means)}
         stages = self.stages()
         return {
             "method": self.method,
@@ -254,18 +251,13 @@ def _with_enough_documents(
 def _outcome(question: Question, result: FoundPassages, ks: tuple[int, ...], seconds: float) -> ScoredOutcome:
     documents = distinct(hit.document_id for hit in result.hits)[: ks[-1]]
     told = {"gold_documents": list(question.gold_documents), "documents": documents, "seconds": seconds}
-    scores = recall_scores(documents, question.gold_documents, ks) | _passage_recall(result, question.evidence, ks)
-    if question.evidence:
+    scores = recall_scores(documents, question.gold_documents, ks)
+    if evidence := question.evidence:
+        held = [{n for n, piece in enumerate(evidence) if _is_in(piece, hit)} for hit in result.hits[: ks[-1]]]
+        scores |= {f"passage_recall@{k}": len(set[int]().union(*held[:k])) / len(evidence) for k in ks}
         texts = [hit.text for hit in result.hits]
-        scores["evidence"] = evidence_coverage(texts, [piece.text for piece in question.evidence], CHARACTERS)
+        scores["evidence"] = evidence_coverage(texts, [piece.text for piece in evidence], CHARACTERS)
     return ScoredOutcome(question, told, scores)
-
-
-def _passage_recall(result: FoundPassages, evidence: Sequence[Evidence], ks: Sequence[int]) -> dict[str, float]:
-    if not evidence:
-        return {}
-    found = [[n for n, piece in enumerate(evidence) if _is_in(piece, hit)] for hit in result.hits[: ks[-1]]]
-    return {f"passage_recall@{k}": held_share(found, len(evidence), k) for k in ks}
 
 
 def _is_in(piece: Evidence, hit: FoundPassage) -> bool:
@@ -285,22 +277,12 @@ def _with_stages(outcome: ScoredOutcome, result: FoundPassages) -> ScoredOutcome
     return replace(outcome, told={**outcome.told, "stages": shares}) if shares else outcome
 
 
-@dataclass(frozen=True, slots=True)
-class GivenPassage:
+class GivenPassage(NamedTuple):
     """What a retriever of somebody's own found."""
 
     document_id: str
     text: str = ""
     start: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class GivenPassages:
-    """Its passages, best first."""
-
-    hits: tuple[GivenPassage, ...]
-    keys: tuple[()] = ()
-    trace: Mapping[str, Any] = field(default_factory=dict)
 
 
 def named_retriever(place: str) -> SearchFunction:
@@ -316,8 +298,8 @@ def named_retriever(place: str) -> SearchFunction:
             f"--retriever {place}: {error}; name a function as `module:function` that takes a question and a count"
         ) from error
 
-    def search(text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> GivenPassages:  # noqa: ARG001
-        found = ask(text, top_k)
-        return GivenPassages(tuple(GivenPassage(*((one,) if isinstance(one, str) else one)) for one in found))
+    def search(text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> SimpleNamespace:  # noqa: ARG001
+        found = [GivenPassage(*((one,) if isinstance(one, str) else one)) for one in ask(text, top_k)]
+        return SimpleNamespace(hits=found, keys=(), trace={})
 
     return cast("SearchFunction", search)

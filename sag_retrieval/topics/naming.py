@@ -180,7 +180,8 @@ def _newest(events: EventTable, group: TitledGroup) -> CitedSentence | None:
     return CitedSentence(text, tuple(dict.fromkeys((events.event_ids[last_row], events.event_ids[first_row]))))
 
 
-KnownNames = Mapping[str, tuple[str, tuple[CitedSentence, ...]]]
+Name = tuple[str, tuple[CitedSentence, ...]]
+KnownNames = Mapping[str, Name]
 """Title and summary by community id; ids depend on members, so known names remain valid."""
 
 SHOWN_EVENTS = 30
@@ -237,15 +238,10 @@ def name_communities(
         if each.community_id not in known and len(each.members) > 1
     ]
     described, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
-    taken = [
-        TakenTitles(
-            chain(
-                (known[each.community_id][0] for each in communities.at(level) if each.community_id in known),
-                taken_by_level.get(level, ()),
-            )
-        )
-        for level in range(communities.levels)
-    ]
+    taken = [TakenTitles(taken_by_level.get(level, ())) for level in range(communities.levels)]
+    for each in communities:
+        if each.community_id in known:
+            taken[each.level].add(known[each.community_id][0])
     named, clean_events = [], events.cleaned()
     for each, group in zip(communities, groups, strict=True):
         title, summary = known.get(each.community_id) or described.get(each.community_id) or ("", ())
@@ -293,8 +289,8 @@ def _groups(events: EventTable, communities: Communities) -> list[TitledGroup]:
 
 def _ask(
     events: EventTable, asked: Sequence[tuple[Community, TitledGroup]], chat: ChatModel | None, known: KnownNames
-) -> tuple[dict[str, tuple[str, tuple[CitedSentence, ...]]], Usage, int]:
-    described: dict[str, tuple[str, tuple[CitedSentence, ...]]] = {}
+) -> tuple[dict[str, Name], Usage, int]:
+    described: dict[str, Name] = {}
     usage, failures = Usage(), 0
     if chat is None:
         return described, usage, failures

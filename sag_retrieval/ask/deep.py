@@ -9,16 +9,19 @@ from pydantic import Field
 
 from sag_retrieval.ask.cited import Cited, merge_answers, without_markers
 from sag_retrieval.ask.fast import extractive_answer
-from sag_retrieval.ask.model_answer import (
+from sag_retrieval.ask.model_sql import answer_by_sql
+from sag_retrieval.ask.modes import (
+    Background,
     ModelAnswer,
+    ModeResult,
     cited_answer,
     evidence_values,
     extract_answer,
+    find_background,
+    from_rows,
     shown_hits,
     write_answer,
 )
-from sag_retrieval.ask.model_sql import answer_by_sql
-from sag_retrieval.ask.modes import Background, ModeResult, find_background, from_rows
 from sag_retrieval.ask.options import AT_ONCE, FoundPassage
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, fill, marks, single_step

@@ -18,7 +18,6 @@ from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import RowSources, answer_from_tables
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.clusters.groups import CitedSentence
-from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.words import fold, is_cjk, tokens
 from sag_retrieval.llm_writing.lines import (
     Judge,
@@ -52,7 +51,7 @@ class ThemeSources(RowSources):
     def __init__(self, session: Session, themes: Themes) -> None:
         assert session.context is not None
         super().__init__(session.context)
-        self._themes = themes
+        self._session, self._themes = session, themes
         self._row_of = {event_id: row for row, event_id in enumerate(themes.events.event_ids)}
         self._marker: dict[int, int] = {}
 
@@ -77,6 +76,11 @@ class ThemeSources(RowSources):
         if len(cited.title) > _LONGEST_TITLE or not set(tokens(cited.title)).isdisjoint(tokens(cited.quote)):
             return said + marker
         return said + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker
+
+    def line(self, title: str, rows: Sequence[int]) -> str:
+        """A title with the words of events."""
+        colon, joint = ("：", "") if self._session.is_chinese else (": ", " ")
+        return f"{title}{colon}{joint.join(map(self.quotation, rows))}"
 
     def _cite(self, row: int) -> int:
         if row not in self._marker:
@@ -257,7 +261,7 @@ def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
     sources = ThemeSources(session, themes)
     rows = stated_rows(themes.events, session.question, session.context.weigh, session.language)
     if rows:
-        return _quoted(sources, _by_theme(session, sources, near, rows), near)
+        return _quoted(sources, _by_theme(sources, near, rows), near)
     if not telling_terms(session.question):
         return _quoted(sources, _of_themes(session, sources, themes, near, _QUOTED), near)
     fast = ask_fast(session)
@@ -265,13 +269,13 @@ def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
     return replace(topics, cited=None, closest=fast.cited or fast.closest or topics.cited)
 
 
-def _by_theme(session: Session, sources: ThemeSources, near: Sequence[NearTheme], rows: Sequence[int]) -> list[str]:
+def _by_theme(sources: ThemeSources, near: Sequence[NearTheme], rows: Sequence[int]) -> list[str]:
     """A line of each theme, or of the document of an event that is in none of them."""
     title_of = {row: each.community.title for each in near for row in each.rows}
     lines: dict[str, list[int]] = {}
     for row in rows:
         lines.setdefault(title_of.get(row) or sources.title(row), []).append(row)
-    return [_line(session, sources, title, own) for title, own in lines.items()]
+    return [sources.line(title, own) for title, own in lines.items()]
 
 
 def _of_themes(
@@ -282,13 +286,8 @@ def _of_themes(
     for each in sorted(near, key=lambda each: -len(each.community.members)):
         rows = best_statements(themes, each, count, session.language)
         if rows and len(found) < _QUOTED_THEMES:
-            found.append(_line(session, sources, each.community.title, rows))
+            found.append(sources.line(each.community.title, rows))
     return found
-
-
-def _line(session: Session, sources: ThemeSources, title: str, rows: Sequence[int]) -> str:
-    colon = "：" if session.language.startswith("zh") else ": "
-    return f"{title}{colon}{_joint(session).join(sources.quotation(row) for row in rows)}"
 
 
 def _quoted(sources: ThemeSources, lines: Sequence[str], near: Sequence[NearTheme]) -> ModeResult:
@@ -347,7 +346,7 @@ def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme], query
     if result is None:
         return None
     sources = ThemeSources(session, themes)
-    text = _joint(session).join(sources.sentence(each) for each in result)
+    text = ("" if session.is_chinese else " ").join(sources.sentence(each) for each in result)
     cited = sources.cited(text, is_generated=True)
     left_out = [{"reason": each.reason, "text": each.text} for each in judge.left_out]
     return ModeResult(cited, tuple(sources.passages.values()), {"themes": trace, "left_out": left_out})
@@ -388,17 +387,9 @@ def _reduced(session: Session, judge: Judge, points: Sequence[_Point]) -> tuple[
         lines.append(PromptLine({"said": said, "rating": point.rating, "text": point.text}, point.rows))
     shown = PromptLines.of(judge.events, packed(lines, _PROMPT_TOKENS)[0])
     values = {"lines": in_prompt(shown.lines), "question": session.question}
-    try:
-        answer = session.ask("global_answer", GlobalAnswer, values, is_last=True)
-    except ModelError as error:
-        session.note(f"the answer was made without the model: {error}")
-        return None
-    sentences = judge.sentences("", answer.sentences, shown) if answer.is_found else ()
-    return sentences or None
-
-
-def _joint(session: Session) -> str:
-    return "" if session.language.startswith("zh") else " "
+    fault = "the answer was made without the model"
+    answer = session.tried("global_answer", GlobalAnswer, values, fault, is_last=True)
+    return (judge.sentences("", answer.sentences, shown) or None) if answer and answer.is_found else None
 
 
 def _told(theme: NearTheme) -> dict[str, Any]:

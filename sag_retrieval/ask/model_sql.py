@@ -101,7 +101,7 @@ def _check_place(context: ReleaseContext, row: Mapping[str, Any]) -> None:
 
 
 def _written(session: Session, context: ReleaseContext, sql: str, rows: Sequence[Mapping[str, Any]]) -> TableAnswer:
-    is_chinese, sources = session.language.startswith("zh"), RowSources(context)
+    is_chinese, sources = session.is_chinese, RowSources(context)
     answers = dict.fromkeys(_plain(row["answer"]) for row in rows if row["answer"] is not None)
     places = {(row["document_id"], row["start"], row["end"]): row for row in rows}
     comma, colon = ("；", "：") if is_chinese else ("; ", ": ")

@@ -1,7 +1,7 @@
 """Answer a question in one of the modes, reporting progress events."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pkgutil import resolve_name
 from typing import Any
@@ -9,21 +9,20 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from sag_retrieval.ask.answer import CLOSEST_TO, Answer, not_found
-from sag_retrieval.ask.cited import Cited, merge_answers
-from sag_retrieval.ask.fast import answer_part, quotations
+from sag_retrieval.ask.cited import Cited, cite, merge_answers, support
+from sag_retrieval.ask.fast import answer_part, extractive_answer, quotations
 from sag_retrieval.ask.joined import answer_over_rows, is_of_another_row
-from sag_retrieval.ask.model_answer import write_answer
 from sag_retrieval.ask.model_sql import answer_by_sql
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
 from sag_retrieval.ask.question import QuestionPart, TermWeights, question_parts
-from sag_retrieval.ask.release_context import ReleaseContext
+from sag_retrieval.ask.release_context import ReleaseContext, evidence_lines
 from sag_retrieval.ask.revised import is_corrected, standing, told
 from sag_retrieval.ask.scorer import SCORERS, keys_of
 from sag_retrieval.ask.sections import answer_from_sections
 from sag_retrieval.ask.sentences import PartAnswer
-from sag_retrieval.ask.session import OnEvent, Session, documents_of
+from sag_retrieval.ask.session import EVIDENCE_CHARACTERS, OnEvent, Session, documents_of
 from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import QueryError, shown
@@ -114,7 +113,7 @@ def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None
     cited = quotations(session.question, shown)
     if cited is None:
         return None
-    lead = CLOSEST_TO["zh" if session.language.startswith("zh") else "en"].format(asked=shown[0].part.text)
+    lead = CLOSEST_TO["zh" if session.is_chinese else "en"].format(asked=shown[0].part.text)
     return replace(cited, text=lead + cited.text)
 
 
@@ -267,6 +266,71 @@ def find_background(session: Session) -> Background:
     trace = {"documents": documents_of(result.hits), "keys": [key["value"] for key in named]}
     session.tell("background", **trace)
     return Background(tuple(result.hits), result.ranked, passages, as_lines(named) or "-", trace)
+
+
+class ModelAnswer(AnswerShape):
+    """The model's answer to a question or a sub-question, and the numbers of the passages that support it."""
+
+    is_found: bool = Field(description="whether the evidence holds the answer")
+    answer: str = Field(description="the answer; empty if it is not in the evidence")
+    cited: list[int] = Field(default_factory=list, description="numbers of the evidence lines used")
+
+
+def write_answer(
+    session: Session, hits: Sequence[FoundPassage], known: str = "", instead: Callable[[], Cited | None] | None = None
+) -> Cited | None:
+    """The cited answer to the session's question from the first `evidence` passages; None where they do not hold it.
+
+    `known` are earlier answers as the prompt shows them; `instead` answers where no model can, by default the best
+    sentences.
+    """
+    shown = shown_hits(hits[: session.options.evidence])
+    extract = instead or (lambda: extract_answer(session, shown))
+    if session.chat is None or not shown:
+        return extract()
+    values = evidence_values(session, session.question, shown, known)
+    reply = session.tried("answer", ModelAnswer, values, "the answer was made without the model", is_last=True)
+    return extract() if reply is None else cited_answer(session, session.question, reply, shown)
+
+
+def extract_answer(session: Session, hits: Sequence[FoundPassage]) -> Cited | None:
+    """The sentences that answer the session's question."""
+    return extractive_answer(session.question, hits, weigh=session.weigh, limit=session.options.sentences)
+
+
+def cited_answer(session: Session, question: str, reply: ModelAnswer, shown: Sequence[FoundPassage]) -> Cited | None:
+    """The model's answer with its citations; None if it found nothing, or no passage holds any of it."""
+    if not reply.is_found or not reply.answer.strip():
+        return None
+    cited = cite(question, reply.answer, reply.cited, shown)
+    if cited.citations:
+        return cited
+    numbers = support(question, reply.answer, shown)
+    if not numbers:
+        session.note(f"an answer to {question!r} is supported by no passage: left out")
+        return None
+    return cite(question, reply.answer, numbers, shown)
+
+
+def evidence_values(session: Session, question: str, shown: Sequence[FoundPassage], known: str) -> dict[str, object]:
+    """Values of the prompts `answer` and `sub_answer`."""
+    if session.context is not None and session.options.context:
+        evidence = as_lines(evidence_lines(session.context.index, shown))
+    else:
+        evidence = numbered([hit.text for hit in shown], [hit.title for hit in shown])
+    return {"evidence": evidence, "known": known or "-", "question": question}
+
+
+def shown_hits(hits: Iterable[FoundPassage]) -> list[FoundPassage]:
+    """The first hits whose texts fit into a prompt together; the first one always."""
+    shown: list[FoundPassage] = []
+    used = 0
+    for hit in hits:
+        used += len(hit.text)
+        if shown and used > EVIDENCE_CHARACTERS:
+            break
+        shown.append(hit)
+    return shown
 
 
 class Rewrite(AnswerShape):

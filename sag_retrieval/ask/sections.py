@@ -84,7 +84,7 @@ def answer_from_sections(
     if context is None or not asked or asked - _LISTED:
         return None
     weights = context.weigh(telling_terms(without_classes(session.question, asked)))
-    sources, is_chinese = RowSources(context), session.language.startswith("zh")
+    sources, is_chinese = RowSources(context), session.is_chinese
     found = [*_below_headings(session, asked)]
     found += _decided(session, found) if "decision" in asked else ()
     found.sort(key=lambda each: each.said, reverse=True)

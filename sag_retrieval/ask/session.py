@@ -122,6 +122,11 @@ class Session:
         return language_of(self.question) if self.options.language == "auto" else self.options.language
 
     @property
+    def is_chinese(self) -> bool:
+        """Whether it is Chinese."""
+        return self.language.startswith("zh")
+
+    @property
     def seconds(self) -> float:
         """Seconds since the question was asked."""
         return self.clock() - self._started
@@ -206,10 +211,12 @@ class Session:
             self._book(name, prompt.version, usage, self.clock() - started, fault)
         return reply.value
 
-    def tried(self, name: str, answer: type[AnswerT], values: Mapping[str, object], fault: str) -> AnswerT | None:
+    def tried(
+        self, name: str, answer: type[AnswerT], values: Mapping[str, object], fault: str, *, is_last: bool = False
+    ) -> AnswerT | None:
         """The model's answer to a prompt; None, with a note that begins with the fault, where it gave none."""
         try:
-            return self.ask(name, answer, values)
+            return self.ask(name, answer, values, is_last=is_last)
         except ModelError as error:
             self.note(f"{fault}: {error}")
             return None

@@ -100,7 +100,7 @@ def chosen_plan(readings: Sequence[Reading], session: Session) -> TablePlan | No
     None where two explain as much, or none everything.
     """
     plans = [plan for each in readings if not each.leftover and (plan := plan_of(each, today_of(session)))]
-    is_own = [is_cjk("".join(plan.relation.headers)) == session.language.startswith("zh") for plan in plans]
+    is_own = [is_cjk("".join(plan.relation.headers)) == session.is_chinese for plan in plans]
     first = [plan.relation.first in plan.reading.mentioned for plan in plans]
     explained = [plan.reading.explained for plan in plans]
     whole = [plan.reading.whole for plan in plans]
@@ -338,7 +338,7 @@ def run_plan(session: Session, context: ReleaseContext, plan: TablePlan) -> Tabl
         return None
     if plan.by and plan.form in ("most", "least") and not plan.reading.compared:
         counted = [row for row in counted if row["answer"] == counted[0]["answer"]]
-    wording, sources = _Wording(plan, session.language.startswith("zh")), RowSources(context)
+    wording, sources = _Wording(plan, session.is_chinese), RowSources(context)
     shown = sources.listed(counted, wording.row, wording.is_chinese)
     missing = wording.missing(rows, counted)
     text = wording.lead(counted) + wording.between.join(shown) + wording.of()

@@ -188,12 +188,12 @@ def pair_statistics(incidence: csr_array, idf: Floats) -> Normal:
     return Normal(mean, float(np.sqrt(variance)) if variance > 1e-12 * square else 0.0)
 
 
-def blocks(work: Floats, most: int = PAIRS_AT_ONCE) -> Iterator[tuple[int, int]]:
-    """Runs of rows (start, end) whose work sums to at most `most`, or single rows."""
+def blocks(work: Floats) -> Iterator[tuple[int, int]]:
+    """Runs of rows (start, end) whose work sums to at most `PAIRS_AT_ONCE`, or single rows."""
     cumulative = np.cumsum(work)
     start, done = 0, 0.0
     while start < len(cumulative):
-        end = max(int(np.searchsorted(cumulative, done + most, side="right")), start + 1)
+        end = max(int(np.searchsorted(cumulative, done + PAIRS_AT_ONCE, side="right")), start + 1)
         yield start, end
         start, done = end, float(cumulative[end - 1])
 

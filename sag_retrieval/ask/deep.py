@@ -182,10 +182,7 @@ class Verdict(AnswerShape):
 
 
 def ask_deep(session: Session) -> ModeResult:
-    """The outcome of up to `rounds` plans.
-
-    Source: docs/algorithm.md §rag.6.
-    """
+    """The outcome of up to `rounds` plans (docs/algorithm.md §rag.6)."""
     of_rows = answer_by_sql(session)
     if of_rows is not None:
         return from_rows(session, of_rows)

@@ -122,9 +122,7 @@ def stated_rows(events: EventTable, question: str, weigh: TermWeights, language:
 
     `What are the main risks?` asks for rows with a column of risks, and for sentences that speak of one; a question
     that names no such class for sentences that hold its words. Events in the language of the question alone, if it has
-    any; none where the question asks what all is about.
-
-    Source: docs/algorithm.md §answers.9.
+    any; none where the question asks what all is about. Source: docs/algorithm.md §answers.9.
     """
     asked = classes_in(question) & _ANSWERED
     words = telling_terms(without_classes(question, asked))
@@ -380,7 +378,6 @@ def _supported(judge: Judge, part: _Part, answer: PartialAnswer) -> list[_Point]
 
 
 def _reduced(session: Session, judge: Judge, points: Sequence[_Point]) -> tuple[CitedSentence, ...] | None:
-    """The sentences of the whole answer; None, with a note, where there is none."""
     lines = []
     for point in sorted(points, key=lambda point: -point.rating):
         said = max(day_of(judge.events, row) for row in point.rows)
@@ -393,5 +390,4 @@ def _reduced(session: Session, judge: Judge, points: Sequence[_Point]) -> tuple[
 
 
 def _told(theme: NearTheme) -> dict[str, Any]:
-    """A theme as the trace holds it."""
     return {"theme": theme.community.title, "events": len(theme.community.members), "score": theme.score}

@@ -46,9 +46,7 @@ class _Named(_Row):
 def answer_over_rows(session: Session) -> TableAnswer | None:
     """The cell of the row that is described: `who has to get the quotes`, `the manager of the site that closes`.
 
-    None where no row, or more than one, is meant.
-
-    Source: docs/algorithm.md §answers.12.
+    None where no row, or more than one, is meant. Source: docs/algorithm.md §answers.12.
     """
     context = session.context
     if context is None or context.select is None or context.weigh is None:
@@ -73,7 +71,6 @@ def answer_over_rows(session: Session) -> TableAnswer | None:
 
 
 def _told(session: Session, context: ReleaseContext, reading: Reading, row: "_Row") -> TableAnswer | None:
-    """The cells that a reading asks of a row."""
     named = Filter(reading.relation.first.header, "in", row.value)
     known = replace(reading, filters=(*reading.filters, named), leftover=frozenset())
     plan = plan_of(known, today_of(session))

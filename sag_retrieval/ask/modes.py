@@ -150,7 +150,6 @@ def _names_of(answers: Sequence[PartAnswer], question: str) -> tuple[str, ...]:
 
 
 def _told(answer: PartAnswer) -> dict[str, object]:
-    """A part as the trace holds it."""
     return {
         "question": answer.part.text,
         "kind": answer.part.kind,

@@ -117,10 +117,10 @@ def split_question(question: str, limit: int) -> Plan:
         >>> [step.question for step in split_question("谁创建了苹果公司，苹果公司总部在哪里？", 8).steps]
         ['谁创建了苹果公司', '苹果公司总部在哪里？']
     """
-    parts = list(dict.fromkeys(question[start:end].strip() for start, end in _clause_spans(question)))
-    if not all(map(_stands_alone, parts)):
-        parts = [question]
-    steps = [SubQuestion(f"q{n}", part) for n, part in enumerate((parts or [question])[:limit], start=1)]
+    parts = question_parts(question)
+    can_stand = all(not part.points_back and len(part.terms) >= _LEAST_TERMS for part in parts)
+    texts = list(dict.fromkeys(part.text for part in parts)) if can_stand else [question]
+    steps = [SubQuestion(f"q{n}", part) for n, part in enumerate(texts[:limit], start=1)]
     return Plan(tuple(steps), ("there is no language model: the question was divided by rules",))
 
 
@@ -215,12 +215,6 @@ def _telling(terms: frozenset[str]) -> frozenset[str]:
     """The terms without the single Chinese characters that a pair holds: a character alone stands in many words."""
     in_pairs = {character for term in terms if len(term) > 1 and is_cjk(term) for character in term}
     return terms - in_pairs
-
-
-def _stands_alone(part: str) -> bool:
-    """Whether a part asks something by itself, without pointing to another part."""
-    points_back = asking("points_back").search(part)
-    return bool(asking("asks").search(part)) and not points_back and len(question_terms(part)) >= _LEAST_TERMS
 
 
 @lru_cache(maxsize=4096)

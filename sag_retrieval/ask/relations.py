@@ -182,7 +182,6 @@ def read_relations(index: Index) -> tuple[Relation, ...]:
 
 
 def _tables(cells: pa.Table) -> dict[tuple[str, int], list[RelationRow]]:
-    """The rows of each table."""
     found: dict[tuple[str, int], dict[int, RelationRow]] = {}
     for cell in cells.to_pylist():
         rows = found.setdefault((cell["document_id"], cell["table_index"]), {})
@@ -216,7 +215,6 @@ def _relation(
 
 
 def _folders(index: Index) -> dict[str, frozenset[str]]:
-    """What each folder is about."""
     counts: dict[str, Counter[str]] = {}
     for row in index.rows["documents"].select(["document_id", "title"]).to_pylist():
         counts.setdefault(str(PurePosixPath(row["document_id"]).parent), Counter()).update(set(tokens(row["title"])))

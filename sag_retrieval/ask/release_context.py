@@ -101,7 +101,6 @@ def _revised(hit: FoundPassage) -> list[dict[str, str]]:
 
 
 def _first_row(index: Index, hit: FoundPassage) -> int:
-    """The row of the chunk in which a passage starts."""
     document = document_row(index, hit.document_id)
     first, last = index.arrays.document_chunks[document : document + 2].tolist()
     starts = index.rows["chunks"]["start"].slice(first, last - first).to_pylist()

@@ -68,7 +68,6 @@ def _equal(
 
 
 def _wanted_day(question: str, days: Sequence[str], texts: Sequence[str], *, is_past: bool) -> str:
-    """Which of the days on which sentences were said is meant."""
     day = asked_day(question)
     before = [said for said in days if said <= day]
     if before and not any(day[:4] in text for text in texts):
@@ -82,9 +81,7 @@ def others_said(
     """What other documents say in place of the first of the sentences: another value for the same question.
 
     Two that were said on one day, or nobody knows when, contradict each other; else the later one updates the other.
-    Each comes with the document of the first sentence.
-
-    Source: docs/algorithm.md §answers.10.
+    Each comes with the document of the first sentence. Source: docs/algorithm.md §answers.10.
     """
     best, told = ranked[0], dict[str, HitRevision]()
     hit, own, said = hits[best.place], _beside(best, part), _said_of(best, hits)

@@ -168,7 +168,6 @@ class Session:
         return (self.context.vocabulary(self.options.vocabulary) if self.context else "") or "-"
 
     def _restricted(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> FoundPassages | None:
-        """The result under a model's restriction; None, with a note, if it is dropped."""
         result, fault = self._tried(text, keys, sql, count)
         if result is not None:
             outcome: dict[str, Any] = {"documents": documents_of(result.hits)}

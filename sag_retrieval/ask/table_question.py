@@ -366,7 +366,6 @@ def _bounds(marks: _Marks, today: str = "") -> list[_Bound]:
 
 
 def _numbers(marks: _Marks) -> Iterator[tuple[int, int, float, str | None]]:
-    """Every number with its scale and unit."""
     text, place = marks.written, 0
     while place < len(text):
         before = text[place - 1] if place else " "
@@ -606,7 +605,6 @@ def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
 
 
 def _compared(filters: Sequence[Filter]) -> tuple[str, ...]:
-    """Two or more values of one column."""
     by_column: Mapping[str, list[str]] = {}
     for each in filters:
         if isinstance(each.value, str) and each.comparison == "in":

@@ -89,9 +89,7 @@ def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> R
     """Group number of every node one level up: whole groups of the level below, joined by their ties.
 
     Joining two groups pays where the weight between them exceeds `resolution · level_ratio^level` per pair of
-    events, which is the constant Potts model on groups with their sizes.
-
-    Source: docs/algorithm.md §reports.3.
+    events, which is the constant Potts model on groups with their sizes. Source: docs/algorithm.md §reports.3.
     """
     resolution = options.resolution_for(len(group)) * options.level_ratio**level
     tied = ties((edges.left, edges.right, edges.strength), group)
@@ -196,10 +194,7 @@ _NOTHING = 1e-12
 
 
 def measure(edges: Edges, group: Rows, level: int) -> tuple[Quality, Floats, Floats]:
-    """Quality of a grouping, and the inner weight and conductance of each group.
-
-    Source: docs/algorithm.md §reports.4.
-    """
+    """Quality of a grouping, and the inner weight and conductance of each group (docs/algorithm.md §reports.4)."""
     count = int(group.max()) + 1 if len(group) else 0
     strength = edges.strength
     inside = group[edges.left] == group[edges.right]

@@ -200,7 +200,6 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
 
 
 def _forecasts(index: Index, event_rows: Rows) -> Flags:
-    """Whether each event carries the flag of a plan or forecast."""
     keys, lists = index.rows["keys"], index.arrays.event_keys
     is_flag = pc.and_(pc.equal(keys["key_type"], FORECAST), pc.fill_null(keys["value_bool"], False)).to_numpy()  # noqa: FBT003
     event, place = lists.gather(event_rows)
@@ -234,7 +233,6 @@ def _places(index: Index, documents: Rows, starts: Sequence[int], texts: Sequenc
 
 
 def _sections(index: Index, section_ids: pa.ChunkedArray) -> Sequence[str]:
-    """The title of the section of each chunk."""
     sections = index.rows["sections"]
     titles = dict(zip(sections["section_id"].to_pylist(), sections["title"].to_pylist(), strict=True))
     return [titles.get(each) or "" for each in section_ids.to_pylist()]

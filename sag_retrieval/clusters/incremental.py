@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,7 @@ Pair = tuple[Rows, Rows]
 """Places of new events, and event rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewTies:
+class NewTies(NamedTuple):
     """The strongest ties of new events, ordered by them: place of the event among the new ones, other row, strength."""
 
     place: Rows
@@ -54,11 +53,7 @@ def _ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: Cluste
         own = slice(*np.searchsorted(place, [start, start + len(block)]))
         pairs = [(place[own] - np.int32(start), fresh[near[own]]), *_near(index, block, leading)]
         parts.append(_strongest_ties(index, block, start, weigher, _nearest(index, block, pairs, count)))
-    return NewTies(
-        np.concatenate([part.place for part in parts]),
-        np.concatenate([part.other for part in parts]),
-        np.concatenate([part.strength for part in parts]),
-    )
+    return NewTies(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +69,13 @@ class _Weigher:
     @classmethod
     def of(cls, index: Index, options: ClusterOptions, normal: Normal) -> "_Weigher":
         count = index.arrays.key_events.sizes()
-        can_tie = _tying(index, options) & (count > 0)
+        keys = index.rows["keys"]
+        types = keys["key_type"]
+        can_tie = tying(keys["value_string"].to_pylist(), count, index.arrays.event_count, options) & (count > 0)
+        can_tie &= np.asarray(keys["value_bool"].is_null().to_numpy(), np.bool_)
+        if options.key_types:
+            can_tie &= np.asarray(pc.is_in(types, pa.array(options.key_types)).to_numpy(), np.bool_)
+        can_tie &= ~np.asarray(pc.is_in(types, pa.array(options.without_key_types, pa.string())).to_numpy(), np.bool_)
         idf = np.log(index.arrays.event_count / np.maximum(count, 1)) if options.use_idf else np.ones(len(count))
         return cls(index, options, normal, np.where(can_tie, idf, 0.0), count > options.common_key_limit)
 
@@ -103,19 +104,6 @@ def _cosines(index: Index, fresh: Rows, place: Rows, other: Rows) -> Floats:
     """Cosines of new events, by their place, with other rows."""
     rows, number = np.unique(np.concatenate([fresh[place], other]), return_inverse=True)
     return cosines(index.arrays.vectors["events"].take(rows.astype(np.int32)), *np.split(number.astype(np.int32), 2))
-
-
-def _tying(index: Index, options: ClusterOptions) -> Flags:
-    """Whether each key ties events as in a grouping of all: no flag, of a type that the options choose, telling."""
-    keys = index.rows["keys"]
-    types = keys["key_type"]
-    chosen = np.asarray(keys["value_bool"].is_null().to_numpy(), np.bool_)
-    chosen &= tying(
-        keys["value_string"].to_pylist(), index.arrays.key_events.sizes(), index.arrays.event_count, options
-    )
-    if options.key_types:
-        chosen &= np.asarray(pc.is_in(types, pa.array(options.key_types)).to_numpy(), np.bool_)
-    return chosen & ~np.asarray(pc.is_in(types, pa.array(options.without_key_types, pa.string())).to_numpy(), np.bool_)
 
 
 def _strongest_ties(index: Index, fresh: Rows, start: int, weigher: _Weigher, near: Pair) -> NewTies:

@@ -57,10 +57,7 @@ class ClusterOptions:
     """Of the random numbers of the clustering."""
 
     def resolution_for(self, size: int) -> float:
-        """The resolution for `size` events: as given, else `max(.005, 3 / events)`.
-
-        Source: docs/algorithm.md §reports.3.
-        """
+        """The resolution for `size` events: as given, else `max(.005, 3 / events)` (docs/algorithm.md §reports.3)."""
         return max(0.005, 3 / max(size, 1)) if self.resolution is None else self.resolution
 
     def __post_init__(self) -> None:

@@ -165,10 +165,7 @@ class Normal:
 
 
 def key_idf(incidence: csr_array) -> Floats:
-    """`ln(events / events with the key)`, 0 for a key that no event carries.
-
-    Source: docs/algorithm.md §reports.1.
-    """
+    """`ln(events / events with the key)`, 0 for a key that no event carries (docs/algorithm.md §reports.1)."""
     count = incidence.sum(axis=0)
     return np.log(max(incidence.shape[0], 1) / np.where(count > 0, count, max(incidence.shape[0], 1)))
 

@@ -67,10 +67,7 @@ def recall(generated: str, reference: str) -> float:
 
 
 def rouge_l(generated: str, reference: str) -> float:
-    """F1 of the longest common subsequence of words; 0 if either text has none.
-
-    Source: docs/algorithm.md §evaluation.2.
-    """
+    """F1 of the longest common subsequence of words; 0 if either text has none (docs/algorithm.md §evaluation.2)."""
     left, right = (_LETTERS_OR_DIGITS.findall(" ".join(plain_words(t))) for t in (generated, reference))
     if not left or not right:
         return 0.0
@@ -156,9 +153,7 @@ def evidence_coverage(texts: Sequence[str], evidence: Sequence[str | Sequence[st
     """Share of evidence sentences within the first `characters` returned characters.
 
     White space, case and marks are ignored; a sentence counts when all of it is inside, the cells of a table row when
-    every cell is. No evidence gives 0.
-
-    Source: docs/algorithm.md §evaluation.4.
+    every cell is. No evidence gives 0. Source: docs/algorithm.md §evaluation.4.
     """
     pieces = [(piece,) if isinstance(piece, str) else piece for piece in evidence]
     wanted = [piece for piece in pieces if any(map(_bare, piece))]

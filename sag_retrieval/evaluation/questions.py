@@ -121,7 +121,6 @@ def _divided(text: str) -> tuple[list[Question], list[str]]:
 
 
 def _read(number: int, line: str) -> Question | str:
-    """The question of a line, or why it is none."""
     try:
         given = json.loads(line)
     except json.JSONDecodeError as error:

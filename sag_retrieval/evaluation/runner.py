@@ -30,10 +30,7 @@ class Interval:
 
 
 def bootstrap(values: Sequence[float]) -> Interval:
-    """The mean of some values and its 95 % interval; without values all zero.
-
-    Source: docs/algorithm.md §evaluation.5.
-    """
+    """The mean of some values and its 95 % interval; without values all zero (docs/algorithm.md §evaluation.5)."""
     if not len(values):
         return Interval(0.0, 0.0, 0.0)
     given = np.asarray(values, dtype=np.float64)
@@ -173,7 +170,6 @@ class Evaluation(ScoredOutcomes):
         }
 
     def _line(self, outcome: ScoredOutcome) -> dict[str, Any]:
-        """One line of `per_question`."""
         scores = outcome.scores
         passages = {name: value for name, value in scores.items() if name == "evidence"}
         if passages:

@@ -128,9 +128,7 @@ def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:
     """Positions of the items and their PageRank over shared keys, with sum 1, best first; ties keep their order.
 
     Walks go from item to key to item and start at items in proportion to their score, scaled so that the lowest has
-    a tenth of the highest; walks at an item without keys restart.
-
-    Source: docs/algorithm.md §rag.2.
+    a tenth of the highest; walks at an item without keys restart. Source: docs/algorithm.md §rag.2.
     """
     if not items:
         return []
@@ -151,7 +149,6 @@ def reordered(items: Sequence[Item], order: Sequence[tuple[int, float]]) -> list
 
 
 def _links(items: Sequence[Item]) -> tuple[CsrLists, CsrLists]:
-    """The keys of each item, and the items of each key."""
     pairs = [(at, key) for at, item in enumerate(items) for key in sorted(set(_keys(item)))]
     number = {key: n for n, key in enumerate(dict.fromkeys(key for _, key in pairs))}
     rows = np.array([at for at, _ in pairs], dtype=np.int32)

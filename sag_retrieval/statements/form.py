@@ -58,7 +58,6 @@ def refers_back(text: str) -> bool:
 
 @lru_cache
 def _referring() -> frozenset[str]:
-    """Words that stand for something said before."""
     text = resources.files("sag_retrieval.statements").joinpath("referring_words.txt").read_text(encoding="utf-8")
     return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
 

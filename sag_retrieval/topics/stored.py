@@ -84,7 +84,6 @@ def naming_gone_keys(keys: pa.ChunkedArray, index: Index) -> set[int]:
 def _changed(
     level: int, change: LevelChange, number: int, row: StoredRow, *, is_by_model: bool, index: Index
 ) -> Community:
-    """One community after the change, without a title where it needs another."""
     lost, gained = bool(change.lost[number]), bool(change.gained[number])
     told = _unnamed(row) if lost or (gained and not is_by_model) else row
     members, centrality = change.members[number]
@@ -182,9 +181,7 @@ def release_communities(
     Those for other options, or damaged, are replaced. A model names what it has not named yet; without one, rules do,
     and names that a model gave stay, as do names of the earlier release. Where `is_carried`, communities of the earlier
     release are carried over where few of its events have changed, and those that an ingest carried over are enough. A
-    report about the whole release groups all.
-
-    Source: docs/algorithm.md §reports.11 and §reports.13.
+    report about the whole release groups all. Source: docs/algorithm.md §reports.11 and §reports.13.
     """
     folder = reader.folder / COMMUNITIES
     kept = kept_communities(reader, options, is_carried=is_carried)

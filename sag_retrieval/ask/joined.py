@@ -8,7 +8,7 @@ from typing import Final
 from sag_retrieval.ask.cited import Cited, quotation
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart, question_parts
-from sag_retrieval.ask.relations import Relation, RelationColumn, RelationRow
+from sag_retrieval.ask.relations import Relation, RelationRow
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.sentences import PartAnswer, Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
@@ -99,7 +99,7 @@ def _asked(session: Session, relation: Relation) -> Reading | None:
     reading = read_question(session.question, relation, is_bounded=False)
     if not reading.leftover or "" in reading.leftover or reading.form not in ("cell", "count"):
         return None
-    key = _key_of(reading) or relation.first
+    key = relation.first
     targets = [column for column in reading.mentioned if column != key]
     if not targets:
         kind = _KINDS.get(question_parts(session.question)[0].kind)
@@ -110,27 +110,19 @@ def _asked(session: Session, relation: Relation) -> Reading | None:
     return replace(reading, form="cell", mentioned=(*dict.fromkeys([key, *targets]),))
 
 
-def _key_of(reading: Reading) -> RelationColumn | None:
-    """The column of names that the question mentions and does not ask for: the first of the table, if it is one."""
-    return reading.relation.first if reading.relation.first in reading.mentioned else None
-
-
 def _named(session: Session, reading: Reading, hits: Sequence[FoundPassage]) -> _Named | None:
     """The sentence that names one row and describes it as the question does; None where others describe another."""
     assert session.context is not None
     weights = session.context.weigh(reading.leftover)
-    key = _key_of(reading) or reading.relation.first
-    ranked = sorted(_sentences(key, weights, reading.relation, hits), key=lambda each: -each.share)
+    ranked = sorted(_sentences(weights, reading.relation, hits), key=lambda each: -each.share)
     if not ranked or ranked[0].share < _LEAST:
         return None
     others = [each for each in ranked if each.value != ranked[0].value and each.share > _APART * ranked[0].share]
     return None if others else ranked[0]
 
 
-def _sentences(
-    key: RelationColumn, weights: Mapping[str, float], relation: Relation, hits: Sequence[FoundPassage]
-) -> Iterator[_Named]:
-    """Sentences outside of the relation that hold exactly one of the column's names."""
+def _sentences(weights: Mapping[str, float], relation: Relation, hits: Sequence[FoundPassage]) -> Iterator[_Named]:
+    """Sentences outside of the relation that hold exactly one name of its rows."""
     total = math.fsum(weights.values()) or 1.0
     own = {document for document, _ in relation.tables}
     for place, hit in enumerate(hits):
@@ -138,7 +130,7 @@ def _sentences(
             continue
         for sentence in quotable_sentences(place, hit.text, hit.title):
             folded = fold(sentence.text)
-            values = {text for name, text in key.values.items() if len(name) > 1 and _holds(folded, name)}
+            values = {text for name, text in relation.first.values.items() if len(name) > 1 and _holds(folded, name)}
             if len(values) == 1:
                 share = math.fsum(weight for term, weight in weights.items() if term in sentence.terms) / total
                 yield _Named(values.pop(), share, sentence, hit)

@@ -138,21 +138,6 @@ class Relation:
         is_counter = len(numbers) == len(self.columns[0].cells) > 0 and max(numbers) <= len(self.rows)
         return next((each for each in self.columns[1:] if is_counter and each.kind == "text"), self.columns[0])
 
-    @property
-    def has_conflict(self) -> bool:
-        """Whether two tables have rows of one name that say different things, as versions of one list do."""
-        if len(self.tables) == 1:
-            return False
-        known: dict[str, tuple[tuple[str, int], dict[str, str]]] = {}
-        for row in self.rows:
-            if self.first.header not in row.cells:
-                continue
-            said = {name: cell.text for name, cell in row.cells.items()}
-            table, other = known.setdefault(fold(said[self.first.header]), ((row.document_id, row.table_index), said))
-            if table != (row.document_id, row.table_index) and other != said and not self.first.is_repeated:
-                return True
-        return False
-
 
 def _column(header: str, cells: Sequence[CellValue]) -> RelationColumn:
     least = max(1.0, _LEAST_SHARE * len(cells))

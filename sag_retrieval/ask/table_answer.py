@@ -1,7 +1,7 @@
 """Answer from the tables of documents: count, add up, average, compare and list rows by SQL, each row a citation."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -51,7 +51,6 @@ class TablePlan:
     """The column whose values are compared, or counted once each."""
     shown: tuple[RelationColumn, ...]
     today: str
-    is_most: bool = True
     per: RelationColumn | None = None
     """The column for each of whose values the number is made; units are apart without it."""
 
@@ -100,15 +99,14 @@ def chosen_plan(readings: Sequence[Reading], session: Session) -> TablePlan | No
     None where two explain as much, or none everything.
     """
     plans = [plan for each in readings if not each.leftover and (plan := plan_of(each, today_of(session)))]
-    is_own = [is_cjk("".join(plan.relation.headers)) == session.is_chinese for plan in plans]
-    first = [plan.relation.first in plan.reading.mentioned for plan in plans]
-    explained = [plan.reading.explained for plan in plans]
-    whole = [plan.reading.whole for plan in plans]
-    ranked = sorted(zip(explained, is_own, first, whole, range(len(plans)), strict=True), reverse=True)
-    if not ranked or (len(ranked) > 1 and ranked[0][:-1] == ranked[1][:-1]):
-        return None
-    best = plans[ranked[0][-1]]
-    return None if best.relation.has_conflict else best
+
+    def rank(plan: TablePlan) -> tuple[int, bool, bool, int]:
+        is_own = is_cjk("".join(plan.relation.headers)) == session.is_chinese
+        return plan.reading.explained, is_own, plan.relation.first in plan.reading.mentioned, plan.reading.whole
+
+    ranked = sorted(plans, key=rank, reverse=True)
+    is_one = bool(ranked) and (len(ranked) == 1 or rank(ranked[0]) != rank(ranked[1]))
+    return ranked[0] if is_one else None
 
 
 def today_of(session: Session) -> str:
@@ -194,8 +192,7 @@ def _superlative(reading: Reading, today: str, free: Sequence[RelationColumn]) -
     shown = () if entity == relation.first or is_grouped else (entity,)
     shown = (*shown, *([] if counts_rows or value is None else [value]))
     by = entity if is_grouped else None
-    plan = TablePlan(reading, reading.form, None if counts_rows else value, by, shown, today)
-    return replace(plan, is_most=reading.form == "most")
+    return TablePlan(reading, reading.form, None if counts_rows else value, by, shown, today)
 
 
 _PLANS: Final[Mapping[Form, Callable[[Reading, str, Sequence[RelationColumn]], TablePlan | None]]] = {
@@ -274,7 +271,7 @@ def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
     if plan.form in _MADE:
         made = f"{_MADE[plan.form]}({value}) OVER (PARTITION BY {f'{per}, ' if per else ''}unit) AS answer, "
         return made, where, f"\nORDER BY {f'{per}, ' if per else ''}unit, {place}"
-    down = "DESC" if plan.is_most else "ASC"
+    down = "DESC" if plan.form == "most" else "ASC"
     if by and plan.form in ("most", "least"):
         made = f"sum({value})" if value else "count(*)"
         return (
@@ -283,7 +280,6 @@ def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
             f"\nORDER BY answer {down} NULLS LAST, {by}, {place}",
         )
     if plan.form in ("most", "least", "next"):
-        down = "ASC" if plan.form == "next" else down
         where = [*where, f"{value} IS NOT NULL"]
         if plan.reading.compared:
             return f"{value} AS answer, ", where, f"\nORDER BY {value} {down}, {place}"

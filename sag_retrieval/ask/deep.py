@@ -89,7 +89,7 @@ def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOut
 
     Source: docs/algorithm.md §rag.6.
     """
-    started = session.clock()
+    started = session.seconds
     needs = [known[node_id] for node_id in step.needs]
     asked = asked_question(step.question, known) or session.question
     answers = [one_line(need.answer) for need in needs if need.is_found]
@@ -103,7 +103,7 @@ def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOut
     except ModelError as error:
         fault = str(error)
         session.note(f"step {step.node_id} ({asked}) has no answer: {error}")
-    outcome = StepOutcome(step, asked, keys, answer, cited, found, session.clock() - started, fault)
+    outcome = StepOutcome(step, asked, keys, answer, cited, found, session.seconds - started, fault)
     session.tell("answered", **outcome.to_trace())
     return outcome
 

@@ -1,6 +1,5 @@
 """Answer a question in one of the modes, reporting progress events."""
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pkgutil import resolve_name
@@ -16,7 +15,7 @@ from sag_retrieval.ask.model_sql import answer_by_sql
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
-from sag_retrieval.ask.question import QuestionPart, TermWeights, question_parts
+from sag_retrieval.ask.question import QuestionPart, question_parts
 from sag_retrieval.ask.release_context import ReleaseContext, evidence_lines
 from sag_retrieval.ask.revised import is_corrected, standing, told
 from sag_retrieval.ask.scorer import SCORERS, keys_of
@@ -85,7 +84,7 @@ def ask_fast(session: Session) -> ModeResult:
     found, is_close = [a for a in answers if a.is_found], any(a.is_close for a in answers)
     found = [answer for answer in found if not is_of_another_row(session, answer)]
     answered = {answer.part.text for answer in found}
-    hits = merge_hits(*(answer.hits for answer in answers)) if answers else ()
+    hits = merge_hits(*(answer.hits for answer in answers))
     session.tell("background", documents=documents_of(hits), keys=[])
     trace = {"parts": [_told(answer) for answer in answers]}
     if not found:
@@ -94,27 +93,20 @@ def ask_fast(session: Session) -> ModeResult:
     for part in parts:
         if part.text not in answered:
             session.note(f"no sentence clearly answers {part.text!r}")
-            close = [a for a in answers if a.part.text == part.text and a.is_close][:1]
-            cited.append(_closest_to(session, [_without(answer, cited[0]) for answer in close]))
+            close = next((a for a in answers if a.part.text == part.text and a.is_close), None)
+            cited.append(_closest_to(session, close, cited[0]) if close else None)
     whole = merge_answers(session.question, [each for each in cited if each])
     others = [one for answer in found for one in answer.others]
     return ModeResult(told(session.question, whole, hits, others) if whole else None, hits, trace)
 
 
-def _without(answer: PartAnswer, cited: Cited | None) -> PartAnswer:
-    """An answer without the sentences that are quoted already: what answers one part is not shown again for another."""
-    said = {citation.quote for citation in cited.citations} if cited else set()
-    return replace(answer, sentences=tuple(sentence for sentence in answer.sentences if sentence.text not in said))
-
-
-def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None:
-    """The closest sentences for a part that has no answer where another part has one, with words that say so."""
-    shown = [replace(answer, sentences=answer.sentences[:_CLOSEST]) for answer in answers]
-    cited = quotations(session.question, shown)
-    if cited is None:
-        return None
-    lead = CLOSEST_TO["zh" if session.is_chinese else "en"].format(asked=shown[0].part.text)
-    return replace(cited, text=lead + cited.text)
+def _closest_to(session: Session, answer: PartAnswer, known: Cited | None) -> Cited | None:
+    """The closest sentences for a part that has no answer where another part has one, but those that are known."""
+    said = {citation.quote for citation in known.citations} if known else set()
+    sentences = [sentence for sentence in answer.sentences if sentence.text not in said][:_CLOSEST]
+    cited = quotations(session.question, [replace(answer, sentences=tuple(sentences))])
+    lead = CLOSEST_TO["zh" if session.is_chinese else "en"].format(asked=answer.part.text)
+    return replace(cited, text=lead + cited.text) if cited else None
 
 
 def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer], *, is_only: bool) -> PartAnswer:
@@ -197,7 +189,6 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     chat: ChatModel | None = None,
     options: AskOptions | None = None,
     on_event: OnEvent = lambda _: None,
-    weigh: TermWeights | None = None,
     context: ReleaseContext | None = None,
     segments: SegmentOptions | None = None,
 ) -> Answer:
@@ -209,7 +200,6 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
         mode: `fast` (no model), `normal` (question rewritten), `deep` (plan of sub-questions) or `global` (themes).
         chat: The language model; without one, normal and deep use rules and note it.
         options: Bounds and choices.
-        weigh: The idf of index terms, for answers without a model; that of the context, else of the found passages.
         context: The release that is searched; without it passages are neither joined nor shown with more than title
             and text.
         segments: Answer from joined passages, by these options; None: from chunks.
@@ -227,10 +217,7 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
         raise QueryError("the question is blank; ask something")
     if not isinstance(mode, str) or mode not in MODES:
         raise QueryError(f"mode {shown(mode)} is unknown; there are {', '.join(MODES)}")
-    if weigh is None and context is not None:
-        weigh = context.weigh
-    chosen = options or AskOptions()
-    session = Session(question.strip(), search, chat, chosen, on_event, time.perf_counter, weigh, context, segments)
+    session = Session(question.strip(), search, chat, options or AskOptions(), on_event, context, segments)
     work: Callable[[Session], ModeResult] = resolve_name(MODES[mode].target)
     return to_answer(session, mode, work(session))
 

@@ -99,8 +99,6 @@ class Session:
     chat: ChatModel | None
     options: AskOptions
     on_event: OnEvent = lambda _: None
-    clock: Callable[[], float] = time.perf_counter
-    weigh: TermWeights | None = None
     context: ReleaseContext | None = None
     segments: SegmentOptions | None = None
     notes: list[str] = field(default_factory=list)
@@ -110,11 +108,7 @@ class Session:
     usage: Usage = field(default_factory=Usage)
     _begun: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start the clock."""
-        self._started = self.clock()
+    _started: float = field(default_factory=time.perf_counter)
 
     @property
     def language(self) -> str:
@@ -127,9 +121,14 @@ class Session:
         return self.language.startswith("zh")
 
     @property
+    def weigh(self) -> TermWeights | None:
+        """The idf of index terms; None where no release is known."""
+        return self.context.weigh if self.context else None
+
+    @property
     def seconds(self) -> float:
         """Seconds since the question was asked."""
-        return self.clock() - self._started
+        return time.perf_counter() - self._started
 
     def tell(self, kind: str, **data: Any) -> None:  # noqa: ANN401  shown as it is
         """Report a progress event; one at a time, from any thread."""
@@ -198,7 +197,7 @@ class Session:
         prompt = load_prompt(name, self.language)
         request = Request(prompt.fill(**values), answer, name, prompt.system)
         self._begin(is_last)
-        started = self.clock()
+        started = self.seconds
         usage, fault = Usage(calls=1), ""
         try:
             reply = _within(self.options.max_seconds - self.seconds, partial(self.chat.ask, request))
@@ -207,7 +206,7 @@ class Session:
             usage, fault = getattr(error, "usage", usage), str(error)
             raise
         finally:
-            self._book(name, prompt.version, usage, self.clock() - started, fault)
+            self._book(name, prompt.version, usage, self.seconds - started, fault)
         return reply.value
 
     def tried(

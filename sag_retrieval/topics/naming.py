@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
-from sag_retrieval.clusters.events import EventTable, Floats, Keys, Rows, Spread
+from sag_retrieval.clusters.events import EventTable, Keys, Rows, Spread
 from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.cleaning import clean
@@ -66,7 +66,10 @@ def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12)
     Source: docs/algorithm.md §reports.5.
     """
     incidence = events.incidence()
-    counts = key_counts(incidence, groups)
+    member = np.concatenate([np.zeros(0, np.int32), *groups])
+    starts = np.cumsum([0, *map(len, groups)])
+    chosen = csr_array((np.ones(len(member)), member, starts), shape=(len(groups), len(events)))
+    counts = csr_array(chosen @ incidence)
     spread = events.spread or Spread(len(events), np.asarray(incidence.sum(axis=0), np.float64))
     found = []
     for number, members in enumerate(groups):
@@ -78,16 +81,6 @@ def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12)
         found.append([DistinctiveKey(int(key[i]), int(count[i]), float(score[i]), int(carrying[i])) for i in order])
     first = Counter(key.row for keys in found for key in keys[:3])
     return [[replace(key, rivals=max(first[key.row] - 1, 0)) for key in keys] for keys in found]
-
-
-def key_counts(incidence: csr_array, groups: Sequence[Rows]) -> csr_array:
-    """Shape (groups, keys): events of the group that carry the key."""
-    sizes = [len(members) for members in groups]
-    member = np.concatenate([np.zeros(0, np.int32), *groups])
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    ones: Floats = np.ones(len(member))
-    member_rows = csr_array((ones, member, starts), shape=(len(groups), incidence.shape[0]))
-    return csr_array(member_rows @ incidence)
 
 
 @dataclass(frozen=True, slots=True)

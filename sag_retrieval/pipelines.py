@@ -18,12 +18,7 @@ from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.runner import KS, ScoredOutcome, ScoredOutcomes, checked_cuts
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, SummaryRefiner
-from sag_retrieval.rag.rerank import (
-    CrossEncoderReranker,
-    ModelReranker,
-    PageRankReranker,
-    SegmentReranker,
-)
+from sag_retrieval.rag.rerank import CrossEncoderReranker, ModelReranker, PageRankReranker, SegmentReranker
 from sag_retrieval.rag.retrieve import AskRetriever, ContextUnder, MethodRetriever, Searcher
 from sag_retrieval.rag.stages import BEST, Clock, Pipeline, RAGData, Stage, items_of, metadata_of
 from sag_retrieval.search.lookup import DocumentResult

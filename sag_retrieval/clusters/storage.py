@@ -175,10 +175,7 @@ def cited_sentences(row: Mapping[str, Any]) -> tuple[CitedSentence, ...]:
 
 
 def write_communities(
-    folder: Path,
-    communities: Communities,
-    event_ids: EventIds,
-    finish: Callable[[Path], object] = lambda _: None,
+    folder: Path, communities: Communities, event_ids: EventIds, finish: Callable[[Path], object] = lambda _: None
 ) -> None:
     """Write communities into a new folder that appears whole or not at all; `finish` adds further files to it."""
     with drafted(folder) as draft:

@@ -1,13 +1,7 @@
 """Operators on a `RAGData` record: retrieval, reranking, refining, prompt, generation (docs/algorithm/answers.md)."""
 
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, Refiner, SummaryRefiner
-from sag_retrieval.rag.rerank import (
-    CrossEncoderReranker,
-    ModelReranker,
-    PageRankReranker,
-    Reranker,
-    SegmentReranker,
-)
+from sag_retrieval.rag.rerank import CrossEncoderReranker, ModelReranker, PageRankReranker, Reranker, SegmentReranker
 from sag_retrieval.rag.retrieve import AskRetriever, MethodRetriever, Retriever
 from sag_retrieval.rag.stages import (
     DocumentStage,

@@ -47,7 +47,6 @@ class RelationRow:
     """A row: the characters `start` to before `end` of its document, and its filled cells by column."""
 
     document_id: str
-    table_index: int
     start: int
     end: int
     cells: dict[str, CellValue]
@@ -172,8 +171,7 @@ def _tables(cells: pa.Table) -> dict[tuple[str, int], list[RelationRow]]:
         rows = found.setdefault((cell["document_id"], cell["table_index"]), {})
         row = rows.get(cell["row_index"])
         if row is None:
-            place = (cell["document_id"], cell["table_index"], cell["start"], cell["end"])
-            row = rows[cell["row_index"]] = RelationRow(*place, {})
+            row = rows[cell["row_index"]] = RelationRow(cell["document_id"], cell["start"], cell["end"], {})
         value = CellValue(cell["text"], cell["number"], cell["unit"], cell["date"])
         row.cells.setdefault(cell["header"], value)
     return {place: list(rows.values()) for place, rows in found.items()}

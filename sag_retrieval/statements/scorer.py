@@ -47,18 +47,8 @@ class StatementScorer(Protocol):
         ...
 
 
-FEATURES: Final = (
-    "short",
-    "figure",
-    "digits",
-    "capitals",
-    "stop",
-    "label",
-    "separators",
-    "chinese",
-    "refers back",
-    "figures",
-    "exclaims",
+FEATURES: Final = tuple(
+    "short, figure, digits, capitals, stop, label, separators, chinese, refers back, figures, exclaims".split(", ")
 )
 """Names of the features, which are reasons that are given; the others are `start` and `length`."""
 

@@ -52,7 +52,9 @@ def answer_part(  # noqa: PLR0913  what is asked, where, and how it is measured
     named = named_things(part, keys, hits)
     pools = [quotable_sentences(place, hit.text, hit.title) for place, hit in enumerate(hits)]
     found: list[list[Sentence]] = []
-    for own, group in [_about(each, named, part) for each in groups_of(named)] or [(part, [])]:
+    for group in groups_of(named) or [[]]:
+        others = terms_of(name for name in named if name.documents and name not in group)
+        own = replace(part, terms=part.terms - (others - terms_of(group)))  # without the names of other groups
         documents = frozenset().union(*(name.documents for name in group))
         of_group = [pool for pool, hit in zip(pools, hits, strict=True) if not group or hit.document_id in documents]
         wanted = Asked(own, asked, own.weights(weigh(own.terms)), weigh, terms_of(group))
@@ -80,14 +82,11 @@ def chosen_sentences(part: QuestionPart, ranked: Sequence[Sentence], limit: int)
     for sentence in ranked[: 1 if is_one else None]:
         if len(chosen) == limit or (chosen and sentence.score < least):
             break
-        if not any(_overlaps(sentence, other) for other in chosen):
+        beside = (other for other in chosen if other.place == sentence.place)
+        overlaps = any(sentence.start < other.end and other.start < sentence.end for other in beside)
+        if not overlaps and all(sentence.text != other.text for other in chosen):
             chosen.append(sentence)
     return chosen
-
-
-def _overlaps(left: Sentence, right: Sentence) -> bool:
-    is_same = left.text == right.text
-    return is_same or (left.place == right.place and left.start < right.end and right.start < left.end)
 
 
 def groups_of(named: Sequence[NamedThing]) -> list[list[NamedThing]]:
@@ -102,14 +101,6 @@ def groups_of(named: Sequence[NamedThing]) -> list[list[NamedThing]]:
         if name.documents:
             groups.append([*(other for group in touching for other in group), name])
     return groups
-
-
-def _about(
-    group: list[NamedThing], named: Sequence[NamedThing], part: QuestionPart
-) -> tuple[QuestionPart, list[NamedThing]]:
-    """A part as asked of one group: without the names of the others."""
-    others = terms_of(name for name in named if name.documents and name not in group)
-    return replace(part, terms=part.terms - (others - terms_of(group))), group
 
 
 def named_things(part: QuestionPart, keys: Sequence[Any], hits: Sequence[FoundPassage]) -> list[NamedThing]:

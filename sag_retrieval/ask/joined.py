@@ -49,23 +49,18 @@ def answer_over_rows(session: Session) -> TableAnswer | None:
     None where no row, or more than one, is meant. Source: docs/algorithm.md §answers.12.
     """
     context = session.context
-    if context is None or context.select is None or context.weigh is None:
+    if context is None or context.select is None:
         return None
     near = nearest_relations(session.question, context.relations())
     readings = [asked for each in near if (asked := _asked(session, each))]
-    if not readings:
-        return None
-    described = [(own.share, -place, reading, own) for place, reading in enumerate(readings)
-                 if (own := _of_cells(reading, context.weigh(reading.leftover)))]  # fmt: skip
+    described = [(each, own) for each in readings if (own := _of_cells(each, context.weigh(each.leftover)))]
     if described:
-        *_, reading, own = max(described, key=lambda each: each[:2])
-        return _told(session, context, reading, own)
-    hits = session.find(session.question, top_k=2 * session.options.top_k).hits
-    found = [(named.share, -place, reading, named) for place, reading in enumerate(readings)
-             if (named := _named(session, reading, hits))]  # fmt: skip
+        return _told(session, context, *max(described, key=lambda pair: pair[1].share))
+    hits = session.find(session.question, top_k=2 * session.options.top_k).hits if readings else ()
+    found = [(each, named) for each in readings if (named := _named(session, each, hits))]
     if not found:
         return None
-    *_, reading, named = max(found, key=lambda each: each[:2])
+    reading, named = max(found, key=lambda pair: pair[1].share)
     answer = _told(session, context, reading, named)
     return None if answer is None else _with_sentence(answer, named)
 

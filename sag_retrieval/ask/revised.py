@@ -158,11 +158,8 @@ def standing(answer: PartAnswer, question: str) -> PartAnswer:
     Source: docs/algorithm.md §answers.10.
     """
     asked = asking("career").sub(" ", question)  # where somebody worked before is no question about what held before
-    sentences = [_exchanged(sentence, answer.hits, asked) for sentence in answer.sentences]
-    if sentences == list(answer.sentences):
-        return answer
     kept: dict[tuple[int, int], Sentence] = {}
-    for sentence in sentences:
+    for sentence in (_exchanged(each, answer.hits, asked) for each in answer.sentences):
         kept.setdefault((sentence.place, sentence.start), sentence)
     return replace(answer, sentences=tuple(kept.values()))
 
@@ -181,11 +178,10 @@ def _exchanged(sentence: Sentence, hits: Sequence[FoundPassage], question: str) 
             and not _is_of_other_part(one, sentence.text, question)
         ]
         others = [other for one in steps if (other := _sentence_of(one, sentence, hits))]
-        found = next(iter(others), None)
-        if found is None or (found.place, found.start) in seen:
+        if not others or (others[0].place, others[0].start) in seen:
             return sentence
-        seen.add((found.place, found.start))
-        sentence = found
+        sentence = others[0]
+        seen.add((sentence.place, sentence.start))
 
 
 def _is_step(one: HitRevision, name: str, question: str) -> bool:
@@ -236,8 +232,8 @@ def _sentence_of(one: HitRevision, sentence: Sentence, hits: Sequence[FoundPassa
             if hit.start + each.start < one.other_end and one.other_start < hit.start + each.end
         ]
         with_value = [each for each in inside if fold(one.other_value) in fold(each.text)]
-        best = next(iter(with_value or inside), None)
-        if best:
+        if inside:
+            best = (with_value or inside)[0]
             return replace(best, score=sentence.score, coverage=sentence.coverage, focus=sentence.focus)
     return None
 

@@ -92,9 +92,10 @@ def topic_words(events: EventTable) -> TopicWords:
     row = np.full(len(numbers), -1, np.int64)
     row[chosen] = np.arange(len(chosen))
     counts = _incidence(event[~named], row[word[~named]], (len(texts), len(chosen)))
+    number = iter(np.where(named, -1, row[word]).tolist())
     return TopicWords(
         counts=counts,
-        places=list(_places(texts, numbers, row, named)),
+        places=[[WordPlace(next(number), each.start, each.end) for each in found] for found in texts],
         idf=np.log(max(1, len(texts)) / np.maximum(1, counts.sum(axis=0))).astype(np.float64),
     )
 
@@ -104,7 +105,6 @@ class _Word:
     """A word as it stands in a text; `is_capital` where a capital letter, or the dictionary, marks a name."""
 
     root: str
-    form: str
     start: int
     end: int
     is_capital: bool = False
@@ -119,7 +119,7 @@ def _read(text: str, language: str) -> list[_Word]:
             form = match[0].casefold()
             if len(form) >= _SHORTEST and not _CONTRACTED.search(form) and not is_function_word(form):
                 is_capital = _is_capital(match[0], text[: match.start()][-4:], language)
-                found.append(_Word(stem(form), form, match.start(), match.end(), is_capital))
+                found.append(_Word(stem(form), match.start(), match.end(), is_capital))
     return found
 
 
@@ -134,7 +134,7 @@ def _read_cjk(run: str, start: int, language: str) -> Iterator[_Word]:
     for word, part in [(run, "n")] if language == "ja" else tagged(run):
         end = start + len(word)
         if len(word) >= _SHORTEST_CJK and part[:1] in _PARTS and not is_function_word(word):
-            yield _Word(word, word, start, end, is_capital=part[:2] in _NAMES)
+            yield _Word(word, start, end, is_capital=part[:2] in _NAMES)
         start = end
 
 
@@ -186,19 +186,6 @@ def _incidence(row: Rows | Rows64, column: Rows64, shape: tuple[int, int]) -> cs
     matrix.sum_duplicates()
     matrix.data[:] = 1.0
     return matrix
-
-
-def _places(
-    texts: Sequence[Sequence[_Word]], numbers: dict[str, int], row: Rows64, named: Flags
-) -> Iterator[list[WordPlace]]:
-    start = 0
-    for found in texts:
-        is_name = named[start : start + len(found)].tolist()
-        start += len(found)
-        yield [
-            WordPlace(-1 if hidden else int(row[numbers[each.root]]), each.start, each.end)
-            for each, hidden in zip(found, is_name, strict=True)
-        ]
 
 
 _LEAST, _SHARE = 3, 0.05

@@ -174,16 +174,15 @@ def load_pipeline(path: Path | str) -> PipelineFile:
         >>> load_pipeline("examples/pipeline.yaml").measures
         ('recall', 'exact_match', 'f1', 'retrieval_recall', 'latency')
 
-    Args:
-        path: The file.
-
     Raises:
         SettingsError: If it cannot be read, is not such a list, or names an unknown stage or option or a value out of
             bounds; the message says the line, and the nearest name.
     """
     name = str(path)
     entries = tuple(_entry(name, node) for node in _stage_nodes(name, read_yaml(path, _PIPELINE)))
-    _check_order(name, entries)
+    if entries[0].name not in FINDS:
+        begin = " or ".join(f"`- {each}`" for each in FINDS)
+        raise _fault(name, entries[0].line, f"`{entries[0].name}` has no documents to read; begin with {begin}")
     found = PipelineFile(name, entries)
     _stages(found, Resources())
     return found
@@ -204,22 +203,23 @@ def _stage(path: str, entry: StageEntry, usual: PipelineStages) -> Stage:
     try:
         found: Stage = getattr(build_options(PipelineStages, given, what="pipeline", base=usual), entry.name)
     except (SettingsError, QueryError) as error:
-        raise SettingsError(f"{at_line(path, entry.line)}: {error}") from error
+        raise _fault(path, entry.line, str(error)) from error
     return found
+
+
+def _fault(path: str, line: int, said: str) -> SettingsError:
+    return SettingsError(f"{at_line(path, line)}: {said}")
 
 
 def _stage_nodes(path: str, root: yaml.Node | None) -> list[yaml.Node]:
     top = dict(pairs(path, root)) if isinstance(root, yaml.MappingNode) else {}
     unknown = next((name for name in top if name != "stages"), None)
     if unknown is not None:
-        line = line_of(top[unknown])
-        raise SettingsError(f"{at_line(path, line)}: {shown(unknown)} is unknown here; a pipeline has `stages` alone")
+        raise _fault(path, line_of(top[unknown]), f"{shown(unknown)} is unknown here; a pipeline has `stages` alone")
     listed = top.get("stages")
     if not isinstance(listed, yaml.SequenceNode) or not 0 < len(listed.value) <= _MOST_STAGES:
-        raise SettingsError(
-            f"{at_line(path, line_of(listed or root))}: a pipeline is `stages:` with a list of 1 to {_MOST_STAGES} "
-            "stages, such as `- retrieve`"
-        )
+        wanted = f"a pipeline is `stages:` with a list of 1 to {_MOST_STAGES} stages, such as `- retrieve`"
+        raise _fault(path, line_of(listed or root), wanted)
     return list(listed.value)
 
 
@@ -229,27 +229,16 @@ def _entry(path: str, node: yaml.Node) -> StageEntry:
     else:
         named = list(pairs(path, node)) if isinstance(node, yaml.MappingNode) else []
         if len(named) != 1:
-            raise SettingsError(
-                f"{at_line(path, line_of(node))}: a stage is a name, such as `- prompt`, or one name with options, "
-                "such as `- retrieve: {top_k: 20}`"
+            wanted = (
+                "a stage is a name, such as `- prompt`, or one name with options, such as `- retrieve: {top_k: 20}`"
             )
+            raise _fault(path, line_of(node), wanted)
         name, given = named[0]
     if name not in STAGES:
-        raise SettingsError(
-            f"{at_line(path, line_of(node))}: there is no stage {shown(name)}{nearest(name, STAGES)}; {_LISTED}"
-        )
+        raise _fault(path, line_of(node), f"there is no stage {shown(name)}{nearest(name, STAGES)}; {_LISTED}")
     value = value_of(path, given, _PIPELINE) if given is not None else None
     options = value if isinstance(value, dict) else {} if value is None else {MAIN_OPTION[name]: value}
     return StageEntry(name, options, line_of(node))
-
-
-def _check_order(path: str, entries: tuple[StageEntry, ...]) -> None:
-    first = entries[0]
-    if first.name not in FINDS:
-        raise SettingsError(
-            f"{at_line(path, first.line)}: `{first.name}` has no documents to read; "
-            f"begin with {' or '.join(f'`- {name}`' for name in FINDS)}"
-        )
 
 
 _NEEDS_REFERENCES = {*ANSWER_SCORES, "retrieval_recall"}
@@ -293,9 +282,6 @@ def evaluate_pipeline(
 
     Scores against answers need right answers and a generated one, `recall` needs gold documents, `compression` refined
     documents; a question without them has no such score.
-
-    Raises:
-        QueryError: If there is no question, or a k is below 1.
     """
     cuts, outcomes = checked_cuts(ks), []
     for question in questions:
@@ -307,8 +293,6 @@ def evaluate_pipeline(
             "generated": record.get("generated"),
         }
         outcomes.append(ScoredOutcome(question, told, _scores(record, question, measures, cuts), record))
-    if not outcomes:
-        raise QueryError("there is no question to evaluate")
     return PipelineEvaluation(tuple(outcomes), name)
 
 

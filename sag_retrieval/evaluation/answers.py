@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from sag_retrieval.ask.answer import Answer
 from sag_retrieval.ask.cited import without_markers
-from sag_retrieval.core.errors import QueryError, SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.runner import KS, ScoredOutcome, ScoredOutcomes
@@ -185,9 +185,7 @@ def evaluate_answers(
     answers nor gold documents is unanswerable: it scores `refused`.
     """
     outcomes = tuple(_outcome(each, ask(each.question, *([each.keys] if each.keys else [])), ks) for each in questions)
-    if not outcomes:
-        raise QueryError("there is no question to evaluate")
-    return AnswersEvaluation(outcomes, mode or outcomes[0].found.mode)
+    return AnswersEvaluation(outcomes, mode or next((each.found.mode for each in outcomes), ""))
 
 
 def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> ScoredOutcome:

@@ -81,7 +81,7 @@ class Question(BaseModel):
 def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = None) -> list[Question]:
     """The questions of a file, one JSON object per line; one without `id` gets its line's number.
 
-    Lines that are no question are told to `on_fault` and left out.
+    Lines that are no question are left out and given to `on_fault`.
 
     Raises:
         SourceError: If the file cannot be read or holds no question; without `on_fault` also if it repeats an id or

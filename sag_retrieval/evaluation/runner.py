@@ -82,6 +82,11 @@ class ScoredOutcomes(Convertible):
 
     outcomes: tuple[ScoredOutcome, ...]
 
+    def __post_init__(self) -> None:
+        """Refuse to say anything of no question."""
+        if not self.outcomes:
+            raise QueryError("there is no question to evaluate")
+
     @property
     def names(self) -> tuple[str, ...]:
         """Every score that a question has, in the order of the measures."""
@@ -204,8 +209,6 @@ def evaluate(
     outcomes = tuple(_outcomes(search, questions, wanted, clock))
     if explained is not None:
         outcomes = tuple(_with_stages(outcome, explained(outcome.question)) for outcome in outcomes)
-    if not outcomes:
-        raise QueryError("there is no question to evaluate")
     return Evaluation(outcomes, method, wanted)
 
 

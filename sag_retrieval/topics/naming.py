@@ -173,8 +173,8 @@ def _newest(events: EventTable, group: TitledGroup) -> CitedSentence | None:
     return CitedSentence(text, tuple(dict.fromkeys((events.event_ids[last_row], events.event_ids[first_row]))))
 
 
-Name = tuple[str, tuple[CitedSentence, ...]]
-KnownNames = Mapping[str, Name]
+TitleAndSummary = tuple[str, tuple[CitedSentence, ...]]
+KnownNames = Mapping[str, TitleAndSummary]
 """Title and summary by community id; ids depend on members, so known names remain valid."""
 
 SHOWN_EVENTS = 30
@@ -282,8 +282,8 @@ def _groups(events: EventTable, communities: Communities) -> list[TitledGroup]:
 
 def _ask(
     events: EventTable, asked: Sequence[tuple[Community, TitledGroup]], chat: ChatModel | None, known: KnownNames
-) -> tuple[dict[str, Name], Usage, int]:
-    described: dict[str, Name] = {}
+) -> tuple[dict[str, TitleAndSummary], Usage, int]:
+    described: dict[str, TitleAndSummary] = {}
     usage, failures = Usage(), 0
     if chat is None:
         return described, usage, failures

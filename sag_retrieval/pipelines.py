@@ -35,7 +35,6 @@ class Measures(Stage):
     """Measures to print, of those in the default."""
 
     def __post_init__(self) -> None:
-        """Refuse a measure that there is not."""
         super().__post_init__()
         unknown = next((name for name in self.measures if name not in MEASURES), None)
         if unknown is not None:

@@ -443,7 +443,6 @@ class RowSources:
     """Citations of stretches of documents, numbered as they are first cited, and the passages that hold them."""
 
     def __init__(self, context: ReleaseContext) -> None:
-        """Cite rows of a release."""
         self._index = context.index
         self.citations: list[Citation] = []
         self.passages: dict[str, JoinedPassage] = {}

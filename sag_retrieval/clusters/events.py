@@ -124,7 +124,6 @@ class EventTable:
     """Of each event; empty where none is known."""
 
     def __len__(self) -> int:
-        """Count of events."""
         return len(self.event_ids)
 
     @property

@@ -61,7 +61,6 @@ class ClusterOptions:
         return max(0.005, 3 / max(size, 1)) if self.resolution is None else self.resolution
 
     def __post_init__(self) -> None:
-        """Check every bound once."""
         check_options(self)
         if self.method == "key-type" and len(self.key_types) != 1:
             raise SettingsError(f"method 'key-type' groups by one key type, got {list(self.key_types)}")

@@ -83,7 +83,6 @@ class ScoredOutcomes(Convertible):
     outcomes: tuple[ScoredOutcome, ...]
 
     def __post_init__(self) -> None:
-        """Refuse to say anything of no question."""
         if not self.outcomes:
             raise QueryError("there is no question to evaluate")
 

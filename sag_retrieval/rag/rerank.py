@@ -173,7 +173,6 @@ class SegmentReranker(Reranker):
     """A preset; options of its own may be given besides."""
 
     def __post_init__(self) -> None:
-        """Read a preset or a mapping as options."""
         object.__setattr__(self, "options", segment_options(self.options))
         super().__post_init__()
 

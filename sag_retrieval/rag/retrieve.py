@@ -76,7 +76,6 @@ class MethodRetriever(_Rounds):
     """Options of the method."""
 
     def __post_init__(self) -> None:
-        """Refuse a method or option that there is not."""
         super().__post_init__()
         method_entry(self.method).build_options(self.options)
 
@@ -102,7 +101,6 @@ class AskRetriever(_Rounds):
     """Options of `sag ask`."""
 
     def __post_init__(self) -> None:
-        """Refuse a mode, method or option that there is not."""
         super().__post_init__()
         method_entry(self.method)
         build_options(AskOptions, self.options, what="ask")

@@ -244,7 +244,6 @@ class Stage(ABC):
     clock: Annotated[Clock, Internal()] = field(default=time.perf_counter, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse values out of bounds, with the value and the bound."""
         check_options(self)
 
     def execute(self, data: RAGData) -> RAGData:

@@ -112,13 +112,11 @@ def _unnamed(row: StoredRow) -> StoredRow:
 
 def _with_parents(found: Sequence[Community], carried: Carried, index: Index) -> list[Community]:
     """The same, each with the id of the community above that holds its events."""
-    above: dict[int, dict[int, str]] = {}
     places = [change.after.places(index.arrays.event_count) for change in carried.levels]
-    for each in found:
-        above.setdefault(each.level, {})[int(places[each.level][each.members[0]])] = each.community_id
+    above = {(each.level, int(places[each.level][each.members[0]])): each.community_id for each in found}
     return [
-        replace(each, parent_id=above[each.level + 1][int(places[each.level + 1][each.members[0]])])
-        if each.level + 1 in above
+        replace(each, parent_id=above[each.level + 1, int(places[each.level + 1][each.members[0]])])
+        if each.level + 1 < len(places)
         else each
         for each in found
     ]
@@ -136,13 +134,8 @@ def _named(found: Sequence[Community], index: Index) -> list[Community]:
     taken: dict[int, list[str]] = {}
     for each in found:
         taken.setdefault(each.level, []).append(each.title)
-    names = iter(name_communities(events, moved, taken_by_level=taken).communities)
-    return [
-        replace(each, title=(name := next(names)).title, summary=name.summary, keys=name.keys)
-        if not each.title
-        else each
-        for each in found
-    ]
+    named = {each.community_id: each for each in name_communities(events, moved, taken_by_level=taken).communities}
+    return [each if each.title else replace(named[each.community_id], members=each.members) for each in found]
 
 
 NAMED_BY: Final = "named_by.json"

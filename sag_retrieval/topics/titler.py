@@ -26,7 +26,6 @@ class TakenTitles:
     """Titles that are taken, however they are spelt, and the number that a repeated one gets next."""
 
     def __init__(self, titles: Iterable[str] = ()) -> None:
-        """Hold the titles."""
         self._folded = set(map(fold, titles))
         self._next: dict[str, int] = {}
 

@@ -97,6 +97,7 @@ class Plan:
 class _Repair:
     """The draft during its repair."""
 
+    known: Mapping[str, None]
     nodes: dict[str, Node] = field(default_factory=dict)
     needs: dict[str, list[str]] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -111,24 +112,21 @@ def check_plan(draft: DraftPlan, *, question: str, limit: int, known: Iterable[s
 
     Source: docs/algorithm.md §rag.3.
     """
-    answered = dict.fromkeys(known)
-    repair = _Repair()
+    repair = _Repair(dict.fromkeys(known))
     if len(draft.nodes) > MOST_NODES or len(draft.edges) > MOST_EDGES:
         repair.notes.append(f"{len(draft.nodes)} nodes and {len(draft.edges)} edges: the rest is left out")
-    _take_nodes(repair, draft.nodes[:MOST_NODES], answered)
+    _take_nodes(repair, draft.nodes[:MOST_NODES])
     if not repair.nodes:
-        return single_step(question, "the plan has no usable node", answered)
-    edges = [(edge.source, edge.target) for edge in draft.edges[:MOST_EDGES]]
-    marked = [(mark, node_id) for node_id, node in repair.nodes.items() for mark in marks(node.question)]
-    for source, target in edges:
-        _take_edge(repair, _id(repair, source), _id(repair, target), answered)
-    for mark, target in marked:
-        _take_edge(repair, _id(repair, _known_form(mark, repair, answered)), target, answered)
+        return single_step(question, "the plan has no usable node", repair.known)
+    for edge in draft.edges[:MOST_EDGES]:
+        _take_edge(repair, _id(repair, edge.source), _id(repair, edge.target))
+    for target, node in repair.nodes.items():
+        for mark in marks(node.question):
+            _take_edge(repair, _id_of_mark(repair, mark), target)
     order = _order(repair.nodes, repair.needs)
     if len(order) > limit:
         repair.notes.append(f"{len(order)} nodes, over the limit of {limit}: the first {limit} are kept")
-    kept = order[:limit]
-    return Plan(tuple(_step(repair, node_id, answered) for node_id in kept), tuple(repair.notes))
+    return Plan(tuple(_step(repair, node_id) for node_id in order[:limit]), tuple(repair.notes))
 
 
 def single_step(question: str, note: str, known: Iterable[str] = ()) -> Plan:
@@ -162,8 +160,8 @@ def rename_marks(question: str, rename: Callable[[str], str]) -> str:
     return _MARK.sub(lambda found: f"#{rename(found[1] or found[2])}", question)
 
 
-def _take_nodes(repair: _Repair, nodes: Sequence[Node], known: Mapping[str, None]) -> None:
-    taken = set(known)
+def _take_nodes(repair: _Repair, nodes: Sequence[Node]) -> None:
+    taken = set(repair.known)
     for number, node in enumerate(nodes, start=1):
         if not node.question.strip():
             repair.notes.append(f"node {node.id or number} has no question: left out")
@@ -181,9 +179,9 @@ def _take_nodes(repair: _Repair, nodes: Sequence[Node], known: Mapping[str, None
         repair.needs[node_id] = []
 
 
-def _take_edge(repair: _Repair, source: str, target: str, known: Mapping[str, None]) -> None:
+def _take_edge(repair: _Repair, source: str, target: str) -> None:
     fault = ""
-    if target not in repair.nodes or (source not in repair.nodes and source not in known):
+    if target not in repair.nodes or (source not in repair.nodes and source not in repair.known):
         fault = "an end is unknown"
     elif source == target:
         fault = "it points to itself"
@@ -215,9 +213,9 @@ def _order(nodes: Mapping[str, Node], needs: Mapping[str, Sequence[str]]) -> lis
     return list(order)
 
 
-def _step(repair: _Repair, node_id: str, known: Mapping[str, None]) -> SubQuestion:
+def _step(repair: _Repair, node_id: str) -> SubQuestion:
     node = repair.nodes[node_id]
-    question = rename_marks(node.question, lambda mark: _id(repair, _known_form(mark, repair, known)))
+    question = rename_marks(node.question, lambda mark: _id_of_mark(repair, mark))
     keys = usable_keys(key for key in node.keys if not marks(key.value))
     needs = tuple(repair.needs[node_id])
     return SubQuestion(node_id, question.strip()[:LONGEST_QUESTION], needs, keys, node.sql.strip())
@@ -228,10 +226,10 @@ def _id(repair: _Repair, written: str) -> str:
     return repair.renamed.get(bare, bare)
 
 
-def _known_form(mark: str, repair: _Repair, known: Mapping[str, None]) -> str:
-    """The mark, or with a `q` before it where only that is an id: models write `#1` for `#q1`."""
-    is_there = mark in repair.renamed or mark in known
-    return mark if is_there or (f"q{mark}" not in repair.renamed and f"q{mark}" not in known) else f"q{mark}"
+def _id_of_mark(repair: _Repair, mark: str) -> str:
+    """The id that a mark means, or that with a `q` before it where only that is one: models write `#1` for `#q1`."""
+    ids = {*repair.renamed, *repair.known}
+    return _id(repair, f"q{mark}" if mark not in ids and f"q{mark}" in ids else mark)
 
 
 def _free(wanted: str, taken: set[str]) -> str:

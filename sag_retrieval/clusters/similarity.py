@@ -332,52 +332,50 @@ def weigh_edges(events: EventTable, options: ClusterOptions) -> Edges:
     incidence.eliminate_zeros()
     idf = key_idf(incidence) if options.use_idf else np.ones(incidence.shape[1])
     fusion = Fusion(incidence, idf, pair_statistics(incidence, idf), events.vectors, options.alpha)
-    if options.pairs == "all":
-        return _all_pairs(fusion, len(events), options.threshold)
-    return _candidate_pairs(fusion, options)
+    is_all, common = options.pairs == "all", incidence.sum(axis=0) > options.common_key_limit
+    weighed = _all_pairs(fusion, options.threshold) if is_all else _candidate_pairs(fusion, common, options)
+    left, right, weight, count = weighed
+    return Edges(
+        node_count=len(events),
+        left=left,
+        right=right,
+        weight=weight,
+        background=fusion.background,
+        candidate_count=count,
+        common_keys=0 if is_all else int(np.count_nonzero(common)),
+        normal=None if is_all else fusion.normal,
+    )
 
 
-def _all_pairs(fusion: Fusion, size: int, threshold: float) -> Edges:
+_Weighed = tuple[Rows, Rows, Floats, int]
+"""Pairs with their weight, and how many were weighed."""
+
+
+def _all_pairs(fusion: Fusion, threshold: float) -> _Weighed:
+    size = fusion.incidence.shape[0]
     if size > _ALL_PAIRS_LIMIT:
         raise SettingsError(
             f"pairs='all' weighs every pair of {size} events, at most {_ALL_PAIRS_LIMIT} events are allowed; "
             "use pairs='candidates' or a narrower range"
         )
     left, right = (side.astype(np.int32) for side in np.triu_indices(size, 1))
-    shared = Sharing.of(fusion.incidence, fusion.idf)(left, right)
-    weight = fusion.fuse(shared, left, right)
+    weight = fusion.fuse(Sharing.of(fusion.incidence, fusion.idf)(left, right), left, right)
     kept = weight > threshold
-    return Edges(
-        node_count=size,
-        left=left[kept],
-        right=right[kept],
-        weight=weight[kept],
-        background=fusion.background,
-        candidate_count=2 * len(left),
-    )
+    return left[kept], right[kept], weight[kept], 2 * len(left)
 
 
-def _candidate_pairs(fusion: Fusion, options: ClusterOptions) -> Edges:
-    size = fusion.incidence.shape[0]
-    common = fusion.incidence.sum(axis=0) > options.common_key_limit
+def _candidate_pairs(fusion: Fusion, common: Flags, options: ClusterOptions) -> _Weighed:
+    size, candidates = fusion.incidence.shape[0], 0
     found: list[_Pairs] = []
-    candidates = 0
     for left, right, shared, is_mutual in _proposals(fusion, common, options):
         candidates += len(left) * (1 + is_mutual)
         pairs = _Pairs(left, right, fusion.fuse(shared, left, right))
         pairs = pairs[pairs.weight > options.threshold]
         found += [_strongest(each, options.strongest) for each in ([pairs, pairs.turned()] if is_mutual else [pairs])]
-    left, right, weight = _undirected(_join(found, size, options.strongest), size)
-    return Edges(
-        node_count=size,
-        left=left,
-        right=right,
-        weight=weight,
-        background=fusion.background,
-        candidate_count=candidates,
-        common_keys=int(np.count_nonzero(common)),
-        normal=fusion.normal,
-    )
+    joined = _join(found, size, options.strongest)
+    low, high = np.minimum(joined.left, joined.right), np.maximum(joined.left, joined.right)
+    _, once = np.unique(low * np.int64(size) + high, return_index=True)
+    return low[once], high[once], joined.weight[once], candidates
 
 
 def _proposals(fusion: Fusion, common: Flags, options: ClusterOptions) -> Iterator[tuple[Rows, Rows, Floats, bool]]:
@@ -424,9 +422,3 @@ def _join(found: list[_Pairs], size: int, count: int) -> _Pairs:
     )
     _, once = np.unique(joined.left * np.int64(size) + joined.right, return_index=True)
     return _strongest(joined[once], count)
-
-
-def _undirected(pairs: _Pairs, size: int) -> tuple[Rows, Rows, Floats]:
-    low, high = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
-    _, once = np.unique(low * np.int64(size) + high, return_index=True)
-    return low[once], high[once], pairs.weight[once]

@@ -16,8 +16,6 @@ from sag_retrieval.search.method import Ranking
 from sag_retrieval.search.result import Hit
 from sag_retrieval.search.segments import Segment, SegmentOptions, extract_segments, segment_documents
 
-__all__ = ["JoinedPassage", "chunk_at", "chunks_of", "join_passages", "merge_hits"]
-
 
 @dataclass(frozen=True, slots=True)
 class JoinedPassage:
@@ -124,3 +122,11 @@ def document_row(index: Index, document_id: str) -> int:
     """The row of a document; rows are ordered by id."""
     ids = index.rows["documents"]["document_id"]
     return bisect_left(range(len(ids)), document_id, key=lambda row: str(ids[row].as_py()))
+
+
+def chunk_row(index: Index, document_id: str, start: int) -> int:
+    """The row of the chunk in which a character of a document stands."""
+    document = document_row(index, document_id)
+    first, last = index.arrays.document_chunks[document : document + 2].tolist()
+    starts = index.rows["chunks"]["start"].slice(first, last - first).to_pylist()
+    return int(first) + max((place for place, each in enumerate(starts) if each <= start), default=0)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.passages import chunks_of, document_row
+from sag_retrieval.ask.passages import chunk_row, chunks_of, document_row
 from sag_retrieval.ask.question import TermWeights, release_weights
 from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.language.places import PLACES
@@ -75,7 +75,7 @@ def evidence_lines(index: Index, hits: Sequence[FoundPassage]) -> Iterator[dict[
     """
     shown = {chunk for hit in hits for chunk in chunks_of(hit)}
     for number, hit in enumerate(hits, start=1):
-        row = _first_row(index, hit)
+        row = chunk_row(index, hit.document_id, hit.start)
         found = {
             "title": hit.title,
             "heading": _heading(index, row, hit),
@@ -98,13 +98,6 @@ def _revised(hit: FoundPassage) -> list[dict[str, str]]:
         told = {"kind": kind, "here": one.own_value, "there": one.other_value, "title": one.title, "date": one.said}
         found.append({name: value for name, value in told.items() if value})
     return found
-
-
-def _first_row(index: Index, hit: FoundPassage) -> int:
-    document = document_row(index, hit.document_id)
-    first, last = index.arrays.document_chunks[document : document + 2].tolist()
-    starts = index.rows["chunks"]["start"].slice(first, last - first).to_pylist()
-    return int(first) + max((place for place, start in enumerate(starts) if start <= hit.start), default=0)
 
 
 def _heading(index: Index, row: int, hit: FoundPassage) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited
-from sag_retrieval.ask.passages import JoinedPassage, document_row
+from sag_retrieval.ask.passages import JoinedPassage, chunk_row
 from sag_retrieval.ask.relations import Relation, RelationColumn
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Session
@@ -473,10 +473,8 @@ class RowSources:
 
     def passage(self, document_id: str, start: int) -> JoinedPassage:
         """The passage in which a character of a document stands."""
-        document = document_row(self._index, document_id)
-        first, last = self._index.arrays.document_chunks[document : document + 2].tolist()
-        chunks = self._index.rows["chunks"].select(["chunk_id", "start"]).slice(first, last - first).to_pylist()
-        return self.of_chunk(max((c for c in chunks if c["start"] <= start), key=lambda c: c["start"])["chunk_id"])
+        row = chunk_row(self._index, document_id, start)
+        return self.of_chunk(self._index.rows["chunks"]["chunk_id"][row].as_py())
 
     def of_chunk(self, chunk_id: str) -> JoinedPassage:
         """A chunk as a passage."""

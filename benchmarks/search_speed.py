@@ -35,7 +35,7 @@ from sag_retrieval.language.words import normal_name  # noqa: E402
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit  # noqa: E402
 from sag_retrieval.release.arrays import GraphParts, Index, graph_arrays, open_arrays, save_graph  # noqa: E402
 from sag_retrieval.release.mapped_arrays import group  # noqa: E402
-from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions  # noqa: E402
+from sag_retrieval.release.text_index import Vocabulary, count_terms, write_mentions  # noqa: E402
 from sag_retrieval.release.vectors import DenseVectors, write_vectors  # noqa: E402
 from sag_retrieval.search.expand import expand, propagate  # noqa: E402
 from sag_retrieval.search.method import Query, best_rows, parse_query  # noqa: E402
@@ -196,7 +196,7 @@ def _write_text(folder: Path, seed: Seed, copies: int) -> None:
     numbers = np.concatenate([np.array([trie[word] for word in listed], np.int32)[flat] for listed in own])
     sizes = np.tile(sizes, copies)
     row = np.repeat(np.arange(len(sizes)), sizes)
-    postings = build_postings(numbers, row, len(sizes), len(trie))
+    postings = count_terms(numbers, row, len(sizes), len(trie)).weighed()
     postings.save(folder / "chunks")
     postings.save(folder / "documents")
 

@@ -29,10 +29,10 @@ from .search.method import GraphEvidence as GraphEvidence, HitPath as HitPath, P
 from .search.options import SearchOptions as SearchOptions
 from .search.methods.hybrid import HybridOptions as HybridOptions
 from .search.methods.think_on_graph.retriever import GraphOptions as GraphOptions
-from .search.methods.tiers.options import TierOptions as TierOptions, TiersOptions as TiersOptions
+from .search.methods.tiers.workflow import TierOptions as TierOptions, TiersOptions as TiersOptions
 from .search.methods.tiers.result import TierRow as TierRow, TiersResult as TiersResult
 from .search.methods.tiers.workflow import TierStep as TierStep
-from .search.segments.options import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
+from .search.segments import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
 
 # asking
 from .ask.answer import Answer as Answer, Citation as Citation

@@ -31,7 +31,6 @@ from sag_retrieval.release.vectors import projected
 from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
-    CANDIDATES,
     ChunkResult,
     DocumentResult,
     SegmentSpec,
@@ -44,7 +43,7 @@ from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
 from sag_retrieval.search.revised import changes_since, is_day, said_by, with_revisions
-from sag_retrieval.search.segments import segment_options
+from sag_retrieval.search.segments import CANDIDATES, segment_options
 
 if TYPE_CHECKING:
     from datetime import date
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from sag_retrieval.rag.stages import RAGData
     from sag_retrieval.search.methods.hybrid import HybridOptions
     from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
-    from sag_retrieval.search.methods.tiers.options import TiersOptions
+    from sag_retrieval.search.methods.tiers.workflow import TiersOptions
     from sag_retrieval.search.options import SearchOptions
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
@@ -67,8 +66,8 @@ if TYPE_CHECKING:
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
     from sag_retrieval.search.methods.tiers.method import Conversation
-    from sag_retrieval.search.methods.tiers.options import TiersOptions
     from sag_retrieval.search.methods.tiers.result import TiersResult
+    from sag_retrieval.search.methods.tiers.workflow import TiersOptions
     from sag_retrieval.search.revised import Seen
 
 
@@ -129,10 +128,15 @@ def _check_restricted(reader: Reader, method: object, segments: object) -> None:
 
 @public
 class Release:
-    """An opened release. Threads can share it, and many processes can open the same one."""
+    """An opened release. Threads can share it, and many processes can open the same one.
+
+    Raises:
+        ReleaseError: By every method, if the release is closed or damaged.
+        FilterError: Where a restriction, by `sql` or `where`, is refused.
+        SettingsError: Where an option is unknown or out of bounds.
+    """
 
     def __init__(self, reader: Reader, settings: Settings) -> None:
-        """Keep an opened release and the settings that name the language model."""
         self._held = reader
         self._settings = settings
         self._is_closed = False
@@ -167,7 +171,6 @@ class Release:
         """What other programs open: `duckdb`, a file of views, `parquet` and `lance`, folders; those that there are.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> sorted(open_release().paths)
             ['duckdb', 'lance', 'parquet']
         """
@@ -177,7 +180,6 @@ class Release:
         """The vector of a question as the Lance tables of the release have those of their rows, for a search there.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> open_release().vector("Who made the O-ring?").shape
             (512,)
 
@@ -206,7 +208,6 @@ class Release:
         """Number of rows of each table, by name.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> sorted(release.tables)[:4]
             ['calls', 'chunk_keys', 'chunks', 'documents']
@@ -217,7 +218,6 @@ class Release:
         """Read a table of the release (docs/release-format.md) as a DataFrame, in the release's order.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> len(release.table("events")) == release.tables["events"]
             True
@@ -227,7 +227,6 @@ class Release:
 
         Raises:
             QueryError: If the release has no table of this name.
-            ReleaseError: If the release is closed or damaged.
         """
         reader = self._reader
         if self._bounds:
@@ -244,7 +243,6 @@ class Release:
         """Run one SELECT over the release's tables, read-only and bounded like a filter.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> release.sql("SELECT language, count(*) AS n FROM documents GROUP BY language ORDER BY language").columns
             ('language', 'n')
@@ -257,7 +255,6 @@ class Release:
 
         Raises:
             FilterError: If it is refused, invalid, or exceeds these limits.
-            ReleaseError: If the release is closed or damaged.
         """
         return SqlResult(query, self._reader.sandbox.select(query))
 
@@ -279,7 +276,6 @@ class Release:
 
         Raises:
             FilterError: If no key has the type.
-            ReleaseError: If the release is closed or damaged.
         """
         reader = self._reader
         return find_keys(reader.index, reader.sandbox, text, type, most)
@@ -288,7 +284,6 @@ class Release:
         """Statements that later ones revised; with `since` also those that are new or were withdrawn.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> sorted(release.changes())
             ['new', 'revised', 'withdrawn']
@@ -327,7 +322,6 @@ class Release:
         """Read a document: its text, metadata, and the ids of its chunks.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> release.document("kestrel-7-recall-2022.md").language
             'en'
@@ -337,7 +331,6 @@ class Release:
 
         Raises:
             QueryError: If the release has no such document.
-            ReleaseError: If the release is closed or damaged.
         """
         return document_by_id(self.index, document_id, self.allowed)
 
@@ -345,7 +338,6 @@ class Release:
         """Read a chunk: its text and position, its events and keys.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> hit = release.search("Who made the O-ring?")[0]
             >>> release.chunk(hit.chunk_id).text == hit.text
@@ -356,7 +348,6 @@ class Release:
 
         Raises:
             QueryError: If the release has no such chunk.
-            ReleaseError: If the release is closed or damaged.
         """
         return chunk_by_id(self.index, chunk_id, self.allowed)
 
@@ -398,9 +389,6 @@ class Release:
         Raises:
             QueryError: If there is no question, or the last turn is not of the user.
             RecordError: If a message has an unknown form.
-            SettingsError: If an option is unknown or out of bounds.
-            FilterError: If the restriction was refused.
-            ReleaseError: If the release is closed or damaged.
         """
         from sag_retrieval.search.methods.tiers.method import retrieve_tiers  # noqa: PLC0415  not needed for searching
 
@@ -427,10 +415,6 @@ class Release:
         Args:
             sql: A SELECT of ids, or a condition; of several, each must hold.
             where: Conditions by field.
-
-        Raises:
-            FilterError: If the restriction was refused.
-            ReleaseError: If the release is closed or damaged.
         """
         found = Release(self._reader.under(sql, where), self._settings)
         found._bounds = (*self._bounds, (sql, where))
@@ -441,7 +425,6 @@ class Release:
         """The rows that the restriction of `restricted` leaves, by table; None: all.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> release.allowed is None, int(release.restricted(where={"language": "en"}).allowed.events.sum())
             (True, 123)
@@ -452,7 +435,6 @@ class Release:
         """Release the read lock, so that the release can be pruned; closing twice is no error.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> release.close()
             >>> release
@@ -522,9 +504,6 @@ class Release:
 
         Raises:
             QueryError: If the query is empty, the method unknown, or an argument of the wrong kind.
-            SettingsError: If an option is unknown or out of bounds.
-            FilterError: If the restriction was refused.
-            ReleaseError: If the release is closed or damaged.
         """
         reader, where = self._reader, said_by(where, as_of)
         asked = Query(query, () if keys is None else keys, top_k, None, explain, gold_documents)
@@ -626,9 +605,6 @@ class Release:
 
         Raises:
             QueryError: If the question is blank or the mode or method unknown.
-            SettingsError: If an option is unknown or out of bounds.
-            FilterError: If the restriction was refused.
-            ReleaseError: If the release is closed or damaged.
         """
         from sag_retrieval.ask import AskOptions, Progress, ask  # noqa: PLC0415  searching alone needs none of it
 
@@ -688,7 +664,6 @@ class Release:
 
     @cached_property
     def _relations(self) -> "tuple[Relation, ...]":
-        """The tables of its documents as relations."""
         from sag_retrieval.ask.relations import read_relations  # noqa: PLC0415
 
         return read_relations(self.index)
@@ -717,7 +692,6 @@ class Release:
             SettingsError: If the file is no pipeline, or an option is unknown or out of bounds.
             QueryError: If the question is blank, or a stage misses what it needs.
             ModelError: If the language model gave no answer that `generate` could use.
-            ReleaseError: If the release is closed or damaged.
         """
         from sag_retrieval.pipelines import (  # noqa: PLC0415  searching alone needs none of it
             PipelineFile,
@@ -754,7 +728,6 @@ class Release:
         Answers are kept in the home: the same report asks nothing again.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> release = open_release()
             >>> report = release.report(period="2022..2023", title="Two years")
             >>> report.page.name, report.markdown.name
@@ -776,8 +749,6 @@ class Release:
         Raises:
             QueryError: If the period is none of these.
             SettingsError: If an option or the model is unknown, or a value out of bounds.
-            FilterError: If the restriction was refused.
-            ReleaseError: If the release is closed or damaged.
         """
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
         from sag_retrieval.reports.report import make_report  # noqa: PLC0415  not needed for searching
@@ -810,7 +781,6 @@ class Release:
         Arguments and errors are those of `report`.
 
         Examples:
-            >>> from sag_retrieval import open_release
             >>> plan = open_release().report_plan(options={"max_calls": 4})
             >>> plan.calls, plan.themes, plan.left_out > 0
             (4, 2, True)
@@ -829,16 +799,7 @@ class Release:
             return made.writer(pile_of(self._reader.index, self._settings.home, made.options.released)).plan(chat)
 
     def _themes(self, *, sql: str | None = None, where: Mapping[str, Any] | None = None) -> "Themes":
-        """The themes that a global question is asked of: those of the last report about everything, else made and kept.
-
-        Args:
-            sql: Which events: a SELECT of ids, or a condition.
-            where: Which events, as conditions.
-
-        Raises:
-            FilterError: If the restriction was refused.
-            ReleaseError: If the release is closed or damaged.
-        """
+        """Themes that a global question is asked of: those of the last report about everything, else made and kept."""
         from sag_retrieval.reports.prepare import release_themes  # noqa: PLC0415  not needed for searching
 
         asked = json.dumps([sql, where, self._reader.within], sort_keys=True, default=str)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sag_retrieval.api import Release, open_release
 from sag_retrieval.core.errors import FilterError, QueryError, shown
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.sandbox import open_sandbox
+from sag_retrieval.release.sandbox import SqlSandbox
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.taken_out import DocumentDecision, DocumentVerb, read_taken_out, write_taken_out
 
@@ -104,7 +104,7 @@ def _away(
     lines = list(before)
     empty = dict.fromkeys(TABLES["documents"].names, "") | {"char_count": 0}
     rows = pa.Table.from_pylist([empty | asdict(one) for one in lines], TABLES["documents"])
-    box = open_sandbox({"documents": rows.append_column("row", pa.array(range(len(lines)), pa.int32()))})
+    box = SqlSandbox({"documents": rows.append_column("row", pa.array(range(len(lines)), pa.int32()))})
     found = set(range(len(lines)))
     try:
         for named in box.named(sql, where):

@@ -14,7 +14,6 @@ from sag_retrieval.language.sentences import one_line
 LONGEST: Final = 600
 """Longest text shown, in characters; the result has all of it."""
 MOST_ROWS: Final = 50
-"""Most rows of a table that are shown."""
 _LINK: Final = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _STRONG: Final = re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*")
 _STRONG_LINE: Final = re.compile(r"(?<!\w)__(?=\S)([^_\n]+)(?<=\S)__(?!\w)")
@@ -22,9 +21,7 @@ _EMPHASIS: Final = re.compile(r"\*(?=\S)([^*\n]+)(?<=\S)\*")
 _EMPHASIS_LINE: Final = re.compile(r"(?<!\w)_(?=\S)([^_\n]+)(?<=\S)_(?!\w)")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _MARKS: Final = (_LINK, _STRONG, _STRONG_LINE, _EMPHASIS, _EMPHASIS_LINE, _CODE)
-"""Inline marks of Markdown around words."""
 _QUOTE: Final = re.compile(r"(?m)^[ \t]*>[ \t]?")
-"""Start of a line of a quotation."""
 _ENDS = patterns("all")["ends_said"]
 _ENDS_IN_CHINESE = patterns("all")["ends_in_cjk"]
 _UNIT_WORD: Final = re.compile(r"[a-z]{4,}")
@@ -32,23 +29,15 @@ _UNIT_WORD: Final = re.compile(r"[a-z]{4,}")
 _PLURALS: Final = {"person": "people", "foot": "feet", "inch": "inches", "day": "days", "year old": "years old"}
 
 
-class Keyed(Protocol):
-    """A key as hits and chunks hold it."""
+class _Keyed(Protocol):
+    @property
+    def type(self) -> str: ...
 
     @property
-    def type(self) -> str:
-        """Its type, such as `date`."""
-
-    @property
-    def value(self) -> object:
-        """Text, number or flag."""
-
-    @property
-    def unit(self) -> str | None:
-        """Unit of a number."""
+    def value(self) -> object: ...
 
 
-AnyKey = TypeVar("AnyKey", bound=Keyed)
+AnyKey = TypeVar("AnyKey", bound=_Keyed)
 
 
 def render_html(template: str, **values: Any) -> str:  # noqa: ANN401  whatever the template shows

@@ -25,8 +25,7 @@ from sag_pipeline.options import RunOptions
 from sag_pipeline.runs.dagster_runs import HOME
 from sag_pipeline.runs.delivery import check_target
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.option_types import json_schema, presets_of
-from sag_retrieval.core.options import Option, build_options, options_of
+from sag_retrieval.core.options import Option, build_options, json_schema, options_of, presets_of
 from sag_retrieval.core.schema_file import read_schema
 from sag_retrieval.core.settings import load_settings
 

@@ -11,8 +11,8 @@ from sag_pipeline.sources.folders import BucketFile, Place, SourceOptions, is_ig
 from sag_retrieval.core.errors import BucketError, SourceError
 from sag_retrieval.core.home_urls import mirror_folder
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.files import Listed
+from sag_retrieval.remote.mirror import open_files
 
 _BELOW: Final = "source"
 _ATTEMPTS: Final = 3

@@ -36,8 +36,17 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError, SourceError, StoreError
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError, columns_of
 from sag_retrieval.release.folders import write_lock
-from sag_retrieval.remote.buckets import refuse_without_conditions, write_conditional
-from sag_retrieval.remote.mirror import FILES, Entries, Mirror, Tree, make_room, measure, mirror_of
+from sag_retrieval.remote.mirror import (
+    FILES,
+    Entries,
+    Mirror,
+    Tree,
+    make_room,
+    measure,
+    mirror_of,
+    refuse_without_conditions,
+    write_conditional,
+)
 
 HEAD: Final = "HEAD"
 _STATE: Final = ("ledger", "embedder", "vectors")

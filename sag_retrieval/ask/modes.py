@@ -25,7 +25,7 @@ from sag_retrieval.ask.session import EVIDENCE_CHARACTERS, OnEvent, Session, doc
 from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
 from sag_retrieval.core.errors import QueryError, shown
-from sag_retrieval.language.asked import asking
+from sag_retrieval.language.data import asking
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.protocols import AnswerShape, ChatModel
 from sag_retrieval.prompts import as_lines, numbered

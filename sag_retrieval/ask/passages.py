@@ -96,7 +96,7 @@ def _lies_in(hit: Hit, segments: Sequence[Segment]) -> bool:
 def _joined(index: Index, segment: Segment, row: int, best: dict[str, Hit]) -> JoinedPassage:
     first = int(index.arrays.document_chunks[row])
     rows = np.arange(first + segment.chunk_start, first + segment.chunk_end, dtype=np.int32)
-    parts = hits_of(index, Ranking(rows, np.zeros(len(rows))), np.zeros(len(rows)))
+    parts = list(hits_of(index, Ranking(rows, np.zeros(len(rows))), np.zeros(len(rows))))
     found = [best[part.chunk_id] for part in parts if part.chunk_id in best]
     leading = max(found, key=lambda hit: hit.score) if found else parts[0]
     text = index.rows["documents"]["text"][row].as_py()[segment.start : segment.end]

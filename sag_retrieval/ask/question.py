@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import Final, Literal, get_args
 
 from sag_retrieval.ask.plan import Plan, SubQuestion
-from sag_retrieval.language.asked import asked_words, asking
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import asked_words, asking, patterns
 from sag_retrieval.language.sentences import sentence_spans
 from sag_retrieval.language.spans import revising
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem, tokens

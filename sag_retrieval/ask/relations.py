@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.language.asked import asked_words
+from sag_retrieval.language.data import asked_words
 from sag_retrieval.language.layout import LineKind, logical_lines
 from sag_retrieval.language.units import is_currency, unit_name
 from sag_retrieval.language.words import fold, tokens

@@ -11,8 +11,7 @@ from sag_retrieval.ask.question import QuestionPart
 from sag_retrieval.ask.sentences import PartAnswer, Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.values import STRICT, numbers_in
-from sag_retrieval.language.asked import asking
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import asking, patterns
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, is_weak, subject_terms
 from sag_retrieval.language.words import fold, is_cjk
 from sag_retrieval.search.revised import HitRevision, asked_day, asks_past, wants_earlier

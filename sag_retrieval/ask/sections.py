@@ -12,7 +12,7 @@ from sag_retrieval.ask.question import telling_terms
 from sag_retrieval.ask.relations import Relation
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import MOST_CITED, RowSources
-from sag_retrieval.language.asked import asked_words, asking
+from sag_retrieval.language.data import asked_words, asking
 from sag_retrieval.language.layout import Line, LineKind, logical_lines
 from sag_retrieval.language.spans import is_weak
 from sag_retrieval.language.words import fold, is_cjk, stem, tokens, words

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 from sag_retrieval.ask.question import alike, question_terms
 from sag_retrieval.ask.relations import Relation, RelationColumn
 from sag_retrieval.language.amounts import read_amount
-from sag_retrieval.language.asked import asked_words, asking
+from sag_retrieval.language.data import asked_words, asking
 from sag_retrieval.language.dates import DATE, bare_month, dates
 from sag_retrieval.language.units import CURRENCIES, is_currency, is_known_unit, unit_name
 from sag_retrieval.language.words import fold, is_cjk, language_of, stem, tokens, words

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from sag_retrieval.ask.question import AnswerKind
-from sag_retrieval.language.asked import asking
-from sag_retrieval.language.data import patterns, word_lists
+from sag_retrieval.language.data import asking, patterns, word_lists
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold, is_cjk, normal_name, stem, words
 

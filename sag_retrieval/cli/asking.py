@@ -1,7 +1,7 @@
 """The commands that query a release: search, ask, evaluate; the latter two also by a file of a pipeline."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from sag_retrieval.search.result import SearchResult
 
 _STAGES: Final = ("retrieval", "reranking", "refining")
-_WITH_PIPELINE: Final = {"pipeline", "query", "questions", "release_id", "is_json", "ks"}
+_WITH_PIPELINE: Final = frozenset("pipeline query questions release_id is_json ks".split())
 """Parameters that mean something beside `--pipeline`."""
 _SHOWN = 5
 
@@ -68,35 +68,14 @@ _with_messages = click.option(
     help='With `--method tiers`: a conversation, a JSON list of {"role", "content"}; `-` reads standard input.',
 )
 _with_explain = click.option("--explain", is_flag=True, help="Also show how each hit was found.")
-_WITH_MESSAGES: Final = {
-    "query",
-    "messages",
-    "method",
-    "pairs",
-    "sql",
-    "conditions",
-    "release_id",
-    "explain",
-    "is_json",
-}
+_WITH_MESSAGES: Final = frozenset("query messages method pairs sql conditions release_id explain is_json".split())
 """Parameters that mean something beside `--messages`."""
 _NO_QUERY: Final = "give QUERY, or a conversation with --messages"
-
-
-def _ask_by_pipeline(path: str, query: str, *, release_id: str | None, is_json: bool) -> None:
-    """Print the answer of a pipeline, its best documents and the seconds of its stages; as JSON the whole record."""
-    from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
-
-    pipeline = _pipeline(path)
-    with open_release(release=release_id) as release:
-        record = release.run(pipeline, query)
-    print_json(record) if is_json else _show_record(Terminal(), record)
 
 
 def _evaluate_by_pipeline(
     path: str, questions: Path, *, ks: Sequence[int], release_id: str | None, is_json: bool
 ) -> None:
-    """Print the measures of a pipeline over questions."""
     from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.evaluation.questions import read_questions  # noqa: PLC0415
     from sag_retrieval.pipelines import evaluate_pipeline  # noqa: PLC0415
@@ -126,11 +105,7 @@ def _show_record(console: Terminal, record: Mapping[str, Any]) -> None:
 
 
 def _pipeline(path: str) -> "PipelineFile":
-    """The pipeline of a file, read before a release is opened.
-
-    Raises:
-        WrongCall: If the file is no pipeline, or an option is given whose place the file takes.
-    """
+    """The pipeline of a file, read before a release is opened."""
     from sag_retrieval.pipelines import load_pipeline  # noqa: PLC0415
 
     besides = _given_besides(_WITH_PIPELINE)
@@ -189,7 +164,10 @@ def search(  # noqa: PLR0913  one argument per option
     from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
 
     if messages is not None:
-        _check_conversation(given.method)
+        if given.method != "tiers":
+            raise WrongCall(f"--messages is for --method tiers, not for {given.method}; add --method tiers")
+        if besides := _given_besides(_WITH_MESSAGES):
+            raise WrongCall(f"a conversation is searched without {', '.join(besides)}; leave it out")
         _search_tiers(query, messages, given, explain=explain, is_json=is_json)
         return
     if query is None:
@@ -215,19 +193,6 @@ def search(  # noqa: PLR0913  one argument per option
         print_json(result.to_dict())
     else:
         show_result(Terminal(), result, explain=explain, is_restricted=bool(given.sql or given.conditions))
-
-
-def _check_conversation(method: str) -> None:
-    """Refuse what a conversation cannot be searched with.
-
-    Raises:
-        WrongCall: If the method is not `tiers`, or an option is given that it does not have.
-    """
-    if method != "tiers":
-        raise WrongCall(f"--messages is for --method tiers, not for {method}; add --method tiers")
-    besides = _given_besides(_WITH_MESSAGES)
-    if besides:
-        raise WrongCall(f"a conversation is searched without {', '.join(besides)}; leave it out")
 
 
 class _AskCommand(click.Command):
@@ -267,7 +232,10 @@ def ask(*, query: str, mode: "Mode", given: AskedQuery, explain: bool, pipeline:
     from sag_retrieval import open_release  # noqa: PLC0415
 
     if pipeline is not None:
-        _ask_by_pipeline(pipeline, query, release_id=given.release_id, is_json=is_json)
+        stages = _pipeline(pipeline)
+        with open_release(release=given.release_id) as release:
+            record = release.run(stages, query)
+        print_json(record) if is_json else _show_record(Terminal(), record)
         return
     arguments = given.restriction() | given.ask_arguments()
     console = Terminal(stderr=is_json)
@@ -355,12 +323,15 @@ def evaluate(  # noqa: PLR0913  one argument per option
 def _evaluate_answers(
     asked: "Sequence[Question]", path: Path, mode: "Mode", given: AskedQuery, ks: Sequence[int], *, is_json: bool
 ) -> None:
-    """Print the scores of the answers of a mode, and what it asked a model."""
     from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
 
     named = {"mode": mode, **given.restriction(), **given.ask_arguments()}
     with _opened_for(asked, path, given.release_id) as release:
-        scored = evaluate_answers(_answering(release, given.keys, named), asked, ks=ks, mode=mode)
+
+        def answer(question: str, own: Sequence[str] = ()) -> "Answer":
+            return release.ask(question, keys=[*given.keys, *own] or None, **named)
+
+        scored = evaluate_answers(answer, asked, ks=ks, mode=mode)
     told = scored.to_dict()
     each = f"{told['calls_per_question']:.1f} calls and {told['tokens_per_question']:,.0f} tokens each"
     print_json(told) if is_json else show_scores(Terminal(), scored, f"{mode}, {each}")
@@ -388,15 +359,6 @@ def _text_of(release: "Release", document_id: str) -> str | None:
         return None
 
 
-def _answering(release: "Release", keys: Sequence[str], given: Mapping[str, Any]) -> "Callable[..., Answer]":
-    """Answers questions with the keys of the call and those of each question."""
-
-    def answer(question: str, own: Sequence[str] = ()) -> "Answer":
-        return release.ask(question, keys=[*keys, *own] or None, **given)
-
-    return answer
-
-
 def _explained(release: "Release", method: str, given: Mapping[str, Any], asked: "Question") -> "SearchResult":
     return release.search(
         asked.question, asked.keys, method=method, explain=True, gold_documents=asked.gold_documents, **given
@@ -416,13 +378,9 @@ _TIERS = {"category": "Categories", "item": "Events", "resource": "Documents"}
 def _search_tiers(
     query: str | None, messages: IO[str] | None, given: AskedQuery, *, explain: bool, is_json: bool
 ) -> None:
-    """Print the categories, events and documents found for the end of a conversation, whose next question is `query`.
-
-    Raises:
-        UsageError: If there is neither.
-    """
+    """Print the categories, events and documents found for a conversation whose next question is `query`."""
     from sag_retrieval import open_release  # noqa: PLC0415
-    from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
+    from sag_retrieval.search.methods.tiers.workflow import TiersOptions  # noqa: PLC0415
 
     if query is None and messages is None:
         raise click.UsageError(_NO_QUERY)
@@ -466,12 +424,7 @@ def retrieve(  # noqa: PLR0913  one argument per option
 
 
 def _turns(messages: IO[str]) -> list[Any]:
-    """The conversation of a file: a list of messages, or an object that has it as `messages`.
-
-    Raises:
-        QueryError: If the file is not text or not JSON.
-        RecordError: If it holds something else.
-    """
+    """The conversation of a file: a list of messages, or an object that has it as `messages`."""
     try:
         read = json.load(messages)
     except (ValueError, RecursionError) as error:

@@ -34,7 +34,6 @@ class LazyChoice(click.Choice[str]):
     """A choice whose names are loaded when they are needed, which keeps `sag --help` fast."""
 
     def __init__(self, load: Callable[[], Iterable[str]]) -> None:
-        """Keep the function that gives the names."""
         self._load = load
         self.case_sensitive = True
 
@@ -124,21 +123,13 @@ class AskedQuery:
     budgets: tuple[str, ...] = ()
 
     def search_settings(self) -> tuple[Any, Any]:
-        """The options of the method and of segments; None where no value is given.
-
-        Raises:
-            WrongCall: If a name is unknown or a value out of bounds.
-        """
+        """The options of the method and of segments; None where no value is given."""
         with checked_call():
             own, segments = _divided(parse_settings(self.pairs, self.method), "segments")
             return method_options(self.method, own), _segment_options(self.segments, segments)
 
     def ask_arguments(self) -> dict[str, Any]:
-        """Arguments of `Release.ask`: options, those of its searches (`search.NAME`) and of segments (`segments.NAME`).
-
-        Raises:
-            WrongCall: If a name is unknown or a value out of bounds.
-        """
+        """Arguments of `Release.ask`: options, those of its searches (`search.…`) and of segments (`segments.…`)."""
         with checked_call():
             given, search = _divided(parse_settings([*self.pairs, *self.budgets], "ask"), "search")
             own, segments = _divided(given, "segments")
@@ -151,11 +142,7 @@ class AskedQuery:
             }
 
     def restriction(self) -> dict[str, Any]:
-        """The arguments that restrict a search.
-
-        Raises:
-            QueryError: If a condition is none.
-        """
+        """The arguments that restrict a search."""
         from sag_retrieval.search.revised import said_by  # noqa: PLC0415  loads what opens a release
 
         return {"sql": self.sql, "where": said_by(where_of(self.conditions), self.as_of)}
@@ -197,7 +184,7 @@ OPERATIONS: Final = {
     "ask": "sag_retrieval.ask.options:AskOptions",
     "report": "sag_retrieval.reports.options:ReportOptions",
     "cluster": "sag_retrieval.clusters.options:ClusterOptions",
-    "segments": "sag_retrieval.search.segments.options:SegmentOptions",
+    "segments": "sag_retrieval.search.segments:SegmentOptions",
     "pipeline": "sag_retrieval.pipelines:PipelineStages.bound",
     "chat": "sag_retrieval.models.rate_limits:ChatOptions",
 }
@@ -211,11 +198,7 @@ def option_names() -> list[str]:
 
 
 def default_options(name: str) -> Any:  # noqa: ANN401  each has its own class
-    """The options of a method or operation without `--set`; None for a method without options.
-
-    Raises:
-        SettingsError: If there is neither a method nor an operation of that name.
-    """
+    """The options of a method or operation without `--set`; None for a method without options."""
     if name not in option_names():
         near = get_close_matches(name, option_names(), 1)
         meant = f"the nearest is {near[0]!r}; " if near else ""
@@ -230,20 +213,12 @@ def weakness(name: str) -> str:
 
 
 def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  each method has its own class
-    """The options of a method with some values changed; None if no value is given.
-
-    Raises:
-        SettingsError: If the method has no options, a name is unknown or a value out of bounds.
-    """
+    """The options of a method with some values changed; None if no value is given."""
     return _methods()[method].build_options(given) if given else None
 
 
 def where_of(conditions: Sequence[str]) -> dict[str, Any] | None:
-    """Conditions by field; a value is parsed as JSON where it is valid JSON and the field does not hold text.
-
-    Raises:
-        QueryError: If one has no `=` or no field, or a field is given twice.
-    """
+    """Conditions by field; a value is parsed as JSON where it is valid JSON and the field does not hold text."""
     found: dict[str, Any] = {}
     for condition in conditions:
         name, equals, value = condition.partition("=")
@@ -277,7 +252,7 @@ def _divided(given: Mapping[str, str], group: str) -> tuple[dict[str, str], dict
 def _segment_options(preset: str | None, given: Mapping[str, str]) -> Any:  # noqa: ANN401  options of segments
     if preset is None and not given:
         return None
-    from sag_retrieval.search.segments.options import SegmentOptions, segment_options  # noqa: PLC0415
+    from sag_retrieval.search.segments import SegmentOptions, segment_options  # noqa: PLC0415
 
     start = segment_options(preset or "balanced")
     return build_options(SegmentOptions, given, what="segments", base=start)

@@ -285,7 +285,6 @@ def changes(context: click.Context, *, since: str | None, release_id: str | None
 
 
 def _show_plan(plan: "WritingPlan", *, is_json: bool) -> None:
-    """What a model would take at most."""
     if is_json:
         print_json(asdict(plan))
         return

@@ -61,15 +61,12 @@ def list_documents(*, sql: str | None, conditions: tuple[str, ...], is_json: boo
             away = decide_documents("enable", **named)
     rows = [{**asdict(one), "verb": ""} for one in here] + [asdict(one) for one in away]
     if is_json:
-        print_json([_row(each) for each in rows])
+        names = ("document_id", "title", "source")
+        print_json([{name: each[name] for name in names} | {"state": _state(each)} for each in rows])
     elif not rows:
         say("no document is away" if not (sql or conditions) else "no document is named")
     else:
         _show(rows, len(rows), has_state=True)
-
-
-def _row(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {"document_id": one["document_id"], "title": one["title"], "source": one["source"], "state": _state(one)}
 
 
 def _state(one: Mapping[str, Any]) -> str:

@@ -27,28 +27,9 @@ class _Group(click.Group):
     """Lists the commands in the order of use, and prints an error as one line with an exit code."""
 
     _ORDER = (
-        "demo",
-        "ingest",
-        "status",
-        "sources",
-        "documents",
-        "keys",
-        "settings",
-        "schema",
-        "search",
-        "ask",
-        "chat",
-        "changes",
-        "report",
-        "open",
-        "evaluate",
-        "serve",
-        "mcp",
-        "releases",
-        "verify",
-        "repair",
-        "import",
-    )
+        "demo ingest status sources documents keys settings schema search ask chat changes report open evaluate serve "
+        "mcp releases verify repair import"
+    ).split()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         found = super().list_commands(ctx)
@@ -72,7 +53,6 @@ class _Group(click.Group):
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM, by which services are stopped, do what Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may say what signals do
         return

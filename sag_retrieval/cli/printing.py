@@ -35,7 +35,6 @@ class Terminal(Console):
     """A console that writes no escape sequences but its own colours: text of documents or models cannot control it."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        """On standard output, or on standard error."""
         super().__init__(stderr=stderr, emoji=False)  # `:warning:` in a document stays as written
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -340,11 +339,8 @@ def _show_measurements(console: Console, rows: Sequence[Mapping[str, Any]]) -> N
     table = Table("questions.jsonl", "created", "questions", "recall@5", "", "answer rate", "", "", box=None)
     for each in sorted(found.values(), key=lambda one: one["created_at"]):
         shares = [each.get(name) for name in ("recall", "answer_rate")]
-        bars = (part for share in shares for part in (Bar(1, 0, share or 0, width=_BAR_CELLS), _share(share)))
+        told = ((share or 0, "" if share is None else f"{share:.3f}") for share in shares)
+        bars = (part for share, text in told for part in (Bar(1, 0, share, width=_BAR_CELLS), text))
         refused = "" if each.get("passed", True) else "[yellow]refused[/yellow]"
         table.add_row(escape(each["release"]), escape(each["created_at"]), str(each["questions"]), *bars, refused)
     console.print(table)
-
-
-def _share(share: float | None) -> str:
-    return "" if share is None else f"{share:.3f}"

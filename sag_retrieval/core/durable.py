@@ -29,14 +29,9 @@ def is_settled(told: os.stat_result) -> bool:
 
 
 def take_lock(file: int, *, is_shared: bool = False, waits: bool = False) -> bool:
-    """Lock an open file against other processes and other openings in this one; whether it was free.
+    """Lock an open file, also against other openings in this process; whether it was free. `waits`: until it is.
 
     On Windows a shared lock is the open file itself, which nobody can rename or delete there.
-
-    Args:
-        file: Descriptor of the file.
-        is_shared: Whether others may hold a shared lock too.
-        waits: Wait until it is free.
     """
     if _fcntl is None:
         return is_shared or _lock_byte(file, waits=waits)

@@ -104,7 +104,6 @@ class SchemaMismatch(ReleaseError):  # noqa: N818  reads better where it is caug
     """A table's columns differ from the schema that names it."""
 
     def __init__(self, table: str, missing: set[str], extra: set[str]) -> None:
-        """Name the wrong columns in the message."""
         super().__init__(
             f"table {table!r}: missing columns {sorted(missing)}, unexpected {sorted(extra)}; "
             f"rebuild it with `dagster asset materialize --select {table}`"

@@ -10,39 +10,23 @@ from urllib.parse import unquote, urlsplit
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SettingsError, shown
 
-SCHEMES: Final = ("s3", "gs", "az", "file", "memory")
+SCHEMES: Final = ("s3", "gs", "az", "file")
 MARK: Final = "bucket.json"
 """In a folder that mirrors a bucket: the url."""
-_WITHOUT_HOST: Final = ("file", "memory")
 
 
 def is_url(given: object) -> bool:
-    """Whether a home is given as a url and not as a folder.
-
-    Example:
-        >>> [is_url(home) for home in ("s3://bucket/home", "data", "/srv/s3/home")]
-        [True, False, False]
-    """
+    """Whether a home is given as a url and not as a folder."""
     return isinstance(given, str) and "://" in given
 
 
 def names_bucket(given: str) -> bool:
-    """Whether a source is given as the url of a bucket.
-
-    Example:
-        >>> [names_bucket(source) for source in ("s3://bucket/docs", "asset://made", "docs")]
-        [True, False, False]
-    """
+    """Whether a source is given as the url of a bucket."""
     return given.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
 def names_web(given: str) -> bool:
-    """Whether a source is given as the address of a page, a sitemap or a feed.
-
-    Example:
-        >>> [names_web(source) for source in ("https://example.org/sitemap.xml", "s3://bucket/docs", "docs")]
-        [True, False, False]
-    """
+    """Whether a source is given as the address of a page, a sitemap or a feed."""
     return given.startswith(("http://", "https://"))
 
 
@@ -68,7 +52,7 @@ def checked_url(given: str) -> str:
             "and give the credentials by the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         )
     path = parts.path.strip("/")
-    if (not parts.netloc and parts.scheme not in _WITHOUT_HOST) or (not path and parts.scheme in _WITHOUT_HOST):
+    if not (path if parts.scheme == "file" else parts.netloc):
         raise SettingsError(f"home {shown(given)} names no bucket; write it like {parts.scheme}://bucket/prefix")
     if any(step in ("", ".", "..") for step in path.split("/")) and path:
         raise SettingsError(f"home {shown(given)} has an empty step, `.` or `..` in its path; write it without")

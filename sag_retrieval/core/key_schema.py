@@ -42,7 +42,6 @@ def _own_name(given: str) -> str:
 
 
 def _texts(given: object) -> object:
-    """One text per language, from one text for all or from a mapping."""
     if isinstance(given, str):
         return {_ANY: given}
     return given
@@ -91,7 +90,6 @@ class KeyType(BaseModel):
         return self
 
     def __hash__(self) -> int:
-        """By its name."""
         return hash(self.name)
 
     def called(self, language: str) -> str:
@@ -126,19 +124,15 @@ class KeyTypes:
                     raise ValueError(f"{name!r} names both {other.name!r} and {each.name!r}; give it to one of them")
 
     def __iter__(self) -> Iterator[KeyType]:
-        """Each type, in order."""
         return iter(self.types)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a type is stored under a name."""
         return any(each.name == name for each in self.types)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the types are the same, in the same order."""
         return isinstance(other, KeyTypes) and self.digest == other.digest
 
     def __hash__(self) -> int:
-        """By their digest."""
         return hash(self.digest)
 
     def named(self, written: str) -> KeyType | None:

@@ -12,16 +12,12 @@ from sag_retrieval.core.errors import PluginError, SettingsError, nearest, shown
 _log = logging.getLogger(__name__)
 
 
-class Named(Protocol):
-    """An entry of a registry."""
-
+class _Named(Protocol):
     @property
-    def name(self) -> str:
-        """Its name for users."""
-        ...
+    def name(self) -> str: ...
 
 
-EntryT = TypeVar("EntryT", bound=Named)
+EntryT = TypeVar("EntryT", bound=_Named)
 
 
 @cache
@@ -75,15 +71,12 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Names: built-in ones in their order, then those of other packages."""
         return iter((*self.own, *self._points()))
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.own) + len(self._points())
 
     def __contains__(self, name: object) -> bool:
-        """Whether an entry has this name; loads nothing."""
         return name in self.own or name in self._points()
 
     def packages(self) -> tuple[str, ...]:
@@ -133,14 +126,7 @@ class NamedFunction(Generic[FunctionT]):
 
 
 class Seam(Registry[NamedFunction[FunctionT]], Generic[FunctionT]):
-    """Functions of one kind by name, one of which an option chooses: the default, and those of other packages.
-
-    Args:
-        group: As of `Registry`.
-        option: The option that names one.
-        takes: What such a function is called with, in words.
-        own: Built-in functions by name.
-    """
+    """Functions of one kind by name, one of which an option chooses: the default, and those of other packages."""
 
     def __init__(self, group: str, option: str, takes: str, **own: FunctionT) -> None:
         super().__init__(group, [NamedFunction(name, call) for name, call in own.items()], self._named)

@@ -1,6 +1,7 @@
 """What public classes share: import name, version, conversion to plain values and tables."""
 
 import json
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -27,7 +28,7 @@ class Convertible:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, as `--json` prints them."""
-        raise NotImplementedError
+        return asdict(self)  # type: ignore[call-overload,no-any-return]  # each is a dataclass
 
     def to_arrow(self) -> "pa.Table":
         """The result as an Arrow table."""

@@ -12,7 +12,6 @@ from typing import TypeVar
 ItemT = TypeVar("ItemT")
 
 TITLE = "title"
-"""Key type of a document's title."""
 
 
 def make_id(kind: str, *parts: object) -> str:
@@ -124,7 +123,6 @@ class Key:
     unit: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a key without a value or with two."""
         given = [v for v in (self.value_string, self.value_number, self.value_bool) if v is not None]
         if len(given) != 1:
             raise ValueError(f"key {self.key_id!r} needs exactly one value, got {len(given)}")

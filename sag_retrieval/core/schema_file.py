@@ -13,7 +13,6 @@ from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.core.yaml_file import YamlKind, read_yaml, value_of
 
 SCHEMA_FILE: Final = "schema.yaml"
-"""Name of the file in a home."""
 _DEFAULT: Final = Path(__file__).with_name(SCHEMA_FILE)
 _NEXT: Final = "`sag schema write` writes the default to edit"
 _SCHEMA: Final = YamlKind("schema", f"a list of key types; {_NEXT}", 1_000_000, yaml.BaseLoader)
@@ -26,11 +25,7 @@ def default_schema() -> KeySchema:
 
 
 def home_schema(home: Path, named: str = "") -> KeySchema:
-    """The schema of a home: the file that is named, else `schema.yaml` in the home, else the default.
-
-    Raises:
-        SettingsError: If the file that is named is not there, or the schema is wrong.
-    """
+    """The schema of a home: the file that is named, else `schema.yaml` in the home, else the default."""
     path = Path(named) if named else home / SCHEMA_FILE
     return load_schema(path) if named or path.is_file() else default_schema()
 
@@ -41,11 +36,7 @@ def default_text() -> str:
 
 
 def load_schema(path: Path | str) -> KeySchema:
-    """The key schema of a YAML file.
-
-    Raises:
-        SettingsError: If it cannot be read or is wrong; the message names the line, the value and what is allowed.
-    """
+    """The key schema of a YAML file."""
     place, root = str(path), read_yaml(path, _SCHEMA)
     return _parsed(value_of(place, root, _SCHEMA) if root else None, place, root)
 

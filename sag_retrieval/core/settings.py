@@ -111,7 +111,6 @@ EMBEDDERS: Final = Registry(
     ],
     _provider,
 )
-"""Embedders by the first word of `SAG_EMBEDDING_MODEL`."""
 
 CHAT_MODELS: Final = Registry(
     "sag.chat_models",
@@ -133,15 +132,10 @@ CHAT_MODELS: Final = Registry(
     ],
     _provider,
 )
-"""Language models by the first word of `SAG_CHAT_MODEL`."""
 
 
 def checked(registry: Registry[Provider], name: str) -> str:
-    """The name, if it is valid in a setting; plug-ins are looked up by name and not loaded.
-
-    Raises:
-        SettingsError: If there is no such provider, or the model is missing or not allowed.
-    """
+    """The name, if it is valid in a setting; plug-ins are looked up by name and not loaded."""
     first, _, _ = name.partition(":")
     if first in registry and (first not in registry.own or registry.own[first].accepts(name.removeprefix(first))):
         return name
@@ -152,12 +146,7 @@ def checked(registry: Registry[Provider], name: str) -> str:
 
 
 def provider_of(registry: Registry[Provider], name: str) -> tuple[Provider, str]:
-    """The provider and the model that a setting names.
-
-    Raises:
-        SettingsError: If there is no such provider, or the model is missing or not allowed.
-        PluginError: If the package that adds it cannot be used.
-    """
+    """The provider and the model that a setting names."""
     first, _, model = checked(registry, name).partition(":")
     provider = registry[first]
     if not provider.accepts(name.removeprefix(first)):
@@ -228,8 +217,7 @@ class Settings(BaseSettings):
     )
     embedding_passage_prefix: str = Field(default="auto", description="the same before each text that is found")
     aliases: str = Field(
-        default="",
-        description="file of decisions on names (`sag keys`); without one, `aliases.csv` in the home",
+        default="", description="file of decisions on names (`sag keys`); without one, `aliases.csv` in the home"
     )
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
     alert: str = Field(
@@ -306,9 +294,8 @@ def load_settings(**given: object) -> Settings:
 def read_env_file() -> Mapping[str, str]:
     """The variables in `.env` that belong to this project, with their literal values.
 
-    Raises:
-        SettingsError: If the file cannot be read, or a value refers to another variable: a file must not copy values
-            of the environment into a name or an address that is sent elsewhere.
+    None may refer to another one: a file must not copy values of the environment into a name or an address that is sent
+    elsewhere.
     """
     file = Path(ENV_FILE)
     if file.is_file() and file.stat().st_size > _LARGEST_ENV:

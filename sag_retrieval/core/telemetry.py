@@ -9,9 +9,9 @@ question or an answer, no key.
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
 from typing import Any, Final
 
@@ -34,57 +34,40 @@ def span(name: str, **attributes: Value) -> Iterator[dict[str, Value]]:
 
     An exception gives it the status ERROR and the name of its class: messages may quote documents.
     """
-    opened = _opened()
+    opened, later = _opened(), dict(attributes)
     if opened is None:
-        yield {}
-        return
-    with opened.span(name, attributes) as later:
         yield later
+        return
+    from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415  an extra
+
+    started = perf_counter()
+    with opened.tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as current:
+        try:
+            yield later
+        except BaseException as error:
+            later["error.type"] = type(error).__name__
+            current.set_status(Status(StatusCode.ERROR, type(error).__name__))
+            raise
+        finally:
+            current.set_attributes(later)
+            labels = {label: value for label, value in later.items() if label in _LABELS}
+            opened.histogram(f"sag.{name}.duration").record(perf_counter() - started, labels)
 
 
 def count(name: str, amount: float, **labels: Value) -> None:
     """Add to a counter, `sag.<name>`."""
     opened = _opened()
     if opened is not None and amount:
-        opened.count(name, amount, labels)
+        opened.counter(f"sag.{name}").add(amount, labels)
 
 
 class _Telemetry:
-    """The instruments of this process."""
-
     def __init__(self, tracer: Any, meter: Any) -> None:  # noqa: ANN401  an extra
-        self._tracer, self._meter = tracer, meter
-        self._made: dict[str, Any] = {}
-
-    @contextmanager
-    def span(self, name: str, attributes: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415  an extra
-
-        later: dict[str, Value] = dict(attributes)
-        started = perf_counter()
-        with self._tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as opened:
-            try:
-                yield later
-            except BaseException as error:
-                later["error.type"] = type(error).__name__
-                opened.set_status(Status(StatusCode.ERROR, type(error).__name__))
-                raise
-            finally:
-                opened.set_attributes(later)
-                labels = {label: value for label, value in later.items() if label in _LABELS}
-                self._histogram(f"sag.{name}.duration").record(perf_counter() - started, labels)
-
-    def count(self, name: str, amount: float, labels: Mapping[str, Value]) -> None:
-        if name not in self._made:
-            self._made[name] = self._meter.create_counter(f"sag.{name}")
-        self._made[name].add(amount, labels)
-
-    def _histogram(self, name: str) -> Any:  # noqa: ANN401
-        if name not in self._made:
-            bounds = list(_SECONDS)
-            made = self._meter.create_histogram(name, unit="s", explicit_bucket_boundaries_advisory=bounds)
-            self._made[name] = made
-        return self._made[name]
+        self.tracer = tracer
+        self.counter = cache(meter.create_counter)
+        self.histogram = cache(
+            partial(meter.create_histogram, unit="s", explicit_bucket_boundaries_advisory=list(_SECONDS))
+        )
 
 
 @cache
@@ -102,7 +85,6 @@ def _opened() -> _Telemetry | None:
 
 
 def _exporters(kind: str) -> list[str]:
-    """The exporters of traces or metrics that the environment names."""
     if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return []
     named = os.environ.get(f"OTEL_{kind}_EXPORTER", "")
@@ -147,30 +129,24 @@ def _tracer(exporters: list[str], resource: Any) -> Any:  # noqa: ANN401
 
 
 def _meter(exporters: list[str], resource: Any) -> Any:  # noqa: ANN401
-    """A meter whose figures are sent, printed, or served to Prometheus."""
     from opentelemetry.metrics import NoOpMeter  # noqa: PLC0415
 
     if not exporters:
         return NoOpMeter("sag")
     from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader  # noqa: PLC0415
 
-    readers = [reader for reader in map(_reader, exporters) if reader is not None]
+    readers: list[Any] = []
+    for name in exporters:
+        if name == "prometheus":
+            readers += filter(None, [_prometheus()])
+        elif name == "console":
+            readers.append(PeriodicExportingMetricReader(ConsoleMetricExporter(out=sys.stderr)))
+        else:
+            from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
+
+            readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
     return MeterProvider(readers, resource=resource).get_meter("sag", __version__)
-
-
-def _reader(name: str) -> Any:  # noqa: ANN401
-    from opentelemetry.sdk.metrics.export import (  # noqa: PLC0415
-        ConsoleMetricExporter,
-        PeriodicExportingMetricReader,
-    )
-
-    if name == "console":
-        return PeriodicExportingMetricReader(ConsoleMetricExporter(out=sys.stderr))
-    if name == "otlp":
-        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
-
-        return PeriodicExportingMetricReader(OTLPMetricExporter())
-    return _prometheus()
 
 
 def _prometheus() -> Any:  # noqa: ANN401

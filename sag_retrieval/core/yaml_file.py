@@ -52,11 +52,7 @@ def read_yaml(path: Path | str, kind: YamlKind) -> yaml.Node | None:
 
 
 def pairs(path: Path | str, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node]]:
-    """Names and values of a mapping.
-
-    Raises:
-        SettingsError: If a name is no text or is given twice.
-    """
+    """Names and values of a mapping, each given once."""
     seen: set[str] = set()
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
@@ -68,11 +64,7 @@ def pairs(path: Path | str, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.
 
 
 def value_of(path: Path | str, node: yaml.Node, kind: YamlKind) -> Any:  # noqa: ANN401  any JSON
-    """The value of a node as JSON has it; a date stays text.
-
-    Raises:
-        SettingsError: If a name is given twice, or a scalar cannot be read.
-    """
+    """The value of a node as JSON has it; a date stays text."""
     if isinstance(node, yaml.MappingNode):
         return {name: value_of(path, inner, kind) for name, inner in pairs(path, node)}
     if isinstance(node, yaml.SequenceNode):

@@ -76,8 +76,6 @@ class WrittenAmount(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """One number as it is written."""
-
     number: Decimal
     scale: Decimal
     unit: str | None
@@ -90,12 +88,9 @@ class _Side(NamedTuple):
 def read_amount(text: str, language: str = "en") -> WrittenAmount | None:
     """The amount that a text is, nothing left over; None for a bound such as `over 340`, a date, a score, any prose.
 
-    Words such as `about` do not count. A range has both ends, `between 10 and 12 MW` as well as `10-12 MW`; of two
-    bare numbers with a hyphen none is made, they may be a score or a telephone number.
-
-    Args:
-        text: A value.
-        language: Its language: `1.500` is 1,500 in German, and a German `Billion` is a thousand English ones.
+    Words such as `about` do not count. A range has both ends, `between 10 and 12 MW` as well as `10-12 MW`; of two bare
+    numbers with a hyphen none is made, they may be a score or a telephone number. `1.500` is 1,500 in German, and a
+    German `Billion` is a thousand English ones.
 
     Examples:
         >>> read_amount("-3.2 million EUR"), read_amount("3 亿 5 千万")[:2]

@@ -32,11 +32,9 @@ class _Tokenizer:
     """What sumy asks of a tokenizer: no download, Chinese as all other languages."""
 
     def to_sentences(self, text: str) -> tuple[str, ...]:
-        """The sentences of a text."""
         return tuple(sentences(text))
 
     def to_words(self, sentence: str) -> tuple[str, ...]:
-        """The first terms of a sentence that have two characters or more."""
         return tuple(islice((term for term in tokens(sentence) if len(term) >= _SHORTEST_WORD), _WEIGHED))
 
 
@@ -46,9 +44,6 @@ def by_importance(texts: Sequence[str], method: CentralMethod) -> list[int]:
     Examples:
         >>> by_importance(["The tide turns the mill.", "Cats sleep.", "The mill stands in the tide."], "luhn")
         [0, 2, 1]
-
-    Raises:
-        ImportError: If sumy is not installed.
     """
     if not texts:
         return []
@@ -67,7 +62,6 @@ def by_importance(texts: Sequence[str], method: CentralMethod) -> list[int]:
 
 @cache
 def _summarizer(method: CentralMethod) -> tuple[Any, Any]:
-    """A summarizer of sumy, and its classes of texts."""
     later = {name: _Later(name) for name in _UNUSED if name not in sys.modules}
     sys.modules.update(later)
     for name, module in later.items():

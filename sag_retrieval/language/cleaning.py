@@ -17,7 +17,6 @@ class Cleaned(Sequence[str]):
     """Texts that are cleaned when they are asked for, once: of a large release few are."""
 
     def __init__(self, texts: Sequence[str], change: Callable[[str], str]) -> None:
-        """Hold the texts, and what cleans one."""
         self._texts, self._change, self._done = texts, change, dict[int, str]()
 
     def __len__(self) -> int:

@@ -95,8 +95,6 @@ def either(words: Iterable[str]) -> str:
 
 
 class _Compiled(Mapping[str, re.Pattern[str]]):
-    """The expressions of a language, each compiled once."""
-
     def __init__(self, language: str) -> None:
         self._language = language
         self._sources: Mapping[str, str] = _table(language, "patterns.toml").get("patterns", {})
@@ -114,8 +112,8 @@ class _Compiled(Mapping[str, re.Pattern[str]]):
         return len(self._sources)
 
 
-def _compiled(source: str) -> re.Pattern[str]:
-    return re.compile(source)
+def _compiled(source: str, flags: int = 0) -> re.Pattern[str]:
+    return re.compile(source, flags)
 
 
 def _filled(language: str, source: str) -> str:
@@ -137,3 +135,31 @@ def _table(language: str, name: str) -> Mapping[str, Any]:
 def _text(language: str, name: str) -> str:
     file = files(__package__).joinpath("data", language, name)
     return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+@cache
+def language_tables(name: str) -> tuple[Mapping[str, Any], ...]:
+    """The tables of a TOML file of each language that has it."""
+    return tuple(table for each in languages() if (table := _table(each, name)))
+
+
+@cache
+def asking(name: str, table: str = "patterns") -> re.Pattern[str]:
+    """An expression of `asking.toml`, that of all languages joined; one of `[kinds]` tells what answer is asked for.
+
+    Examples:
+        >>> [bool(asking("name", "kinds").search(text)) for text in ("Who made it?", "谁造的？", "When?")]
+        [True, True, False]
+    """
+    found = [
+        _NAMED.sub(lambda part: own["parts"][part[1]], own[table][name])  # noqa: B023  used at once
+        for own in language_tables("asking.toml")
+        if name in own.get(table, {})
+    ]
+    return _compiled("|".join(found), re.IGNORECASE)
+
+
+@cache
+def asked_words(name: str, table: str = "words") -> frozenset[str]:
+    """Words by their name in `[words]`, or in `[says]`, by the class of a header."""
+    return frozenset(word for own in language_tables("asking.toml") for word in own[table].get(name, ()))

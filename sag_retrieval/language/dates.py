@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from babel import Locale, UnknownLocaleError
 
 from sag_retrieval.language.amounts import han_number
-from sag_retrieval.language.data import pattern_source, patterns, units_of
+from sag_retrieval.language.data import patterns, units_of
 from sag_retrieval.language.mentions import Mention
 
 DATE = "date"
@@ -22,7 +22,6 @@ _NEAR = 400
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 """Of English: the beginnings of its names."""
-MONTH: Final = pattern_source("all", "month_name")
 _SAYS = patterns("all")
 _FORMS = _SAYS["date"]
 _CODE = _SAYS["code_before_year"]
@@ -65,14 +64,8 @@ def dates(text: str, language: str = "en") -> Iterator[Mention]:
 
     A bare number is a year from 1500 to 2099 unless something is counted with it (`1800 passages`) or it stands in
     Chinese without 年, or names a clause, a model or a standard (`ISO 14040-2006`). A day and month without a year take
-    the last year named shortly before, else they are a `day` (see `with_year`).
-    `5/3/2019` is read with the day first, or the month, as other dates of the text show; where none does, by the
-    language, and in English as its year alone. Months of other languages have the names that the Unicode locale data
-    gives them.
-
-    Args:
-        text: A text; numbers without a year depend on what stands before them.
-        language: ISO 639-1 code of its language.
+    the last year named shortly before, else they are a `day` (see `with_year`). `5/3/2019` is read with the day first,
+    or the month, as other dates of the text show; where none does, by the language, and in English as its year alone.
     """
     last_year, last_end = 0, -_NEAR
     for found in _in_order(text, language):

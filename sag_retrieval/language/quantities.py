@@ -87,10 +87,9 @@ def _amount_of(language: str) -> re.Pattern[str]:
 def quantities(text: str, language: str = "en") -> Iterator[Mention]:
     """Every amount with a unit, a currency or a percent sign, in order; bare numbers are none.
 
-    `1.2亿元` is 120,000,000 CNY, `$3.5 million` 3,500,000 USD, `12%` 12 %. Units of both languages are one: `公里` is
-    `km`. A number of years or of a date is left to the dates. `29.063 EUR` is 29,063 EUR in German, 29.063 in English.
-    Of a range both ends are given, at one place. Below zero are money, percent and degrees alone, where a minus or a
-    word for it stands before them; a fall is what its words say: `下降3.2%` is 3.2 %.
+    `1.2亿元` is 120,000,000 CNY, `12%` 12 %, `29.063 EUR` 29,063 EUR in German, 29.063 in English. Of a range both ends
+    are given, at one place. Below zero are money, percent and degrees alone, where a minus or a word for it stands
+    before them; a fall is what its words say: `下降3.2%` is 3.2 %.
     """
     pattern = _amount_of(language)
     held: Sequence[Mention] = ()

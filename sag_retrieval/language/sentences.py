@@ -45,7 +45,6 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
     A sentence ends at its mark with closing quotes, and where a heading, list item, table row or paragraph ends. Marks
     in abbreviations, numbers, initials, book titles and short brackets do not end one. Linear in the text.
-
     Source: docs/algorithm.md §text.1.
 
     Examples:

@@ -5,8 +5,7 @@ from calendar import monthrange
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from sag_retrieval.language.asked import language_tables
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import language_tables, patterns
 from sag_retrieval.language.dates import DATE, dates, with_year
 from sag_retrieval.language.words import is_cjk, tokens
 
@@ -54,10 +53,7 @@ def _is_of_subject(term: str) -> bool:
 def is_weak(text: str, *titles: str, is_past: bool = False) -> bool:
     """Whether a statement is a rumour, a proposal, a quotation or of a draft, or only recalls what was.
 
-    Args:
-        text: The statement.
-        titles: What its document is called.
-        is_past: Whether the past is asked: what is recalled is then as good.
+    Where the past is asked (`is_past`), what is recalled is as good; `titles` are those of its document.
 
     Examples:
         >>> is_weak("I heard that it costs 5."), is_weak("It costs 5."), is_weak("It costs 5.", "First draft")
@@ -124,10 +120,7 @@ def _loosened(found: re.Match[str]) -> str:
 def span_of(text: str, language: str = "en", said: str = "") -> Validity:
     """The days from and to which a statement says that it holds; an open end is empty.
 
-    Args:
-        text: The statement.
-        language: ISO 639-1 code of its language.
-        said: When it was said, ISO: a day without a year is the nearest one, and `until further notice` begins then.
+    `said`, when it was said: a day without a year is the nearest one, and `until further notice` begins then.
 
     Examples:
         >>> span_of("From 1 September 2025 until further notice the gate is shut.")

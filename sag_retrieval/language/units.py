@@ -66,10 +66,10 @@ def converted(number: float, unit: str, wanted: str) -> float | None:
         return None
     if not (_PLAIN.fullmatch(_written(unit)) and _PLAIN.fullmatch(_written(wanted))):
         return None
-    registry = _registry()
+    quantity, errors = _registry()
     try:
-        return round(float(registry.Quantity(number, _written(unit)).to(_written(wanted)).magnitude), 9)
-    except (registry.errors, OverflowError):
+        return round(float(quantity(number, _written(unit)).to(_written(wanted)).magnitude), 9)
+    except (errors, OverflowError):
         return None
 
 
@@ -78,18 +78,11 @@ def _written(unit: str) -> str:
     return {"mu": "mu_of_land", "year old": "year", "°C": "degree_Celsius", "°F": "degree_Fahrenheit"}.get(unit, unit)
 
 
-class _Units:
-    """The registry of units, which takes a quarter of a second to load."""
-
-    def __init__(self) -> None:
-        import pint  # noqa: PLC0415  only where two units differ
-
-        registry: Any = pint.UnitRegistry()
-        registry.define("mu_of_land = 666.6666666666666 * meter ** 2")
-        self.Quantity: Any = registry.Quantity
-        self.errors = pint.PintError
-
-
 @cache
-def _registry() -> _Units:
-    return _Units()
+def _registry() -> tuple[Any, type[Exception]]:
+    """Quantities of the registry of units, which takes a quarter of a second to load, and its errors."""
+    import pint  # noqa: PLC0415  only where two units differ
+
+    registry: Any = pint.UnitRegistry()
+    registry.define("mu_of_land = 666.6666666666666 * meter ** 2")
+    return registry.Quantity, pint.PintError

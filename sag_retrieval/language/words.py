@@ -3,9 +3,10 @@
 import re
 import threading
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 """Control characters but tab and the two line breaks: a terminal takes them for commands."""
@@ -224,10 +225,7 @@ def tokens(text: str, latin: str = ENGLISH) -> list[str]:
 
     Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §text.1). Korean
     words give their pairs, so that particles do not hide them; runs of Thai and its like give three letters at a time.
-
-    Args:
-        text: A document or a query.
-        latin: The Snowball stemmer of its Latin words, of `LATIN_STEMMERS`.
+    `latin` is the Snowball stemmer of Latin words, of `LATIN_STEMMERS`.
 
     Examples:
         >>> tokens("The Companies’ 苹果公司")
@@ -276,3 +274,15 @@ def stem(word: str, latin: str = ENGLISH) -> str:
 
         stemmers[algorithm] = Stemmer.Stemmer(algorithm)
     return cast("str", stemmers[algorithm].stemWord(word.removesuffix("'s")))
+
+
+_RETAGGED: Final = {"合同": "n"}
+"""Nouns that the dictionary takes for something else."""
+
+
+@lru_cache(maxsize=1 << 16)
+def tagged(run: str) -> Sequence[tuple[str, str]]:
+    """The words of a run of Chinese characters, each with its part of speech as jieba writes it."""
+    import rjieba  # noqa: PLC0415  its dictionary is read once, and only where there is Chinese
+
+    return tuple((word, _RETAGGED.get(word, part)) for word, part in rjieba.tag(run))

@@ -96,17 +96,10 @@ class AnswerCache:
 
     SQLite, because a commit is atomic even if the process is killed or the power fails (`synchronous=full`), several
     processes can read and write, and a million answers need no index in memory. The file must be on a local disk,
-    because locks of network folders are not reliable.
-
-    Source: docs/algorithm.md §extraction.25.
+    because locks of network folders are not reliable. Source: docs/algorithm.md §extraction.25.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or create it.
-
-        Raises:
-            CacheError: If it is not a file of answers or cannot be written.
-        """
         self._path = path
         self._lock = threading.Lock()
         durable.make_folder(path.parent)
@@ -140,11 +133,7 @@ class AnswerCache:
         self.close()
 
     def find(self, call_id: str) -> Answered | None:
-        """The answer to a call, or None.
-
-        Raises:
-            CacheError: If the file or the answer is damaged.
-        """
+        """The answer to a call, or None."""
         with self._lock, self._reading(), closing(self._connection.execute(_FIND, (call_id,))) as rows:
             row = rows.fetchone()
         if row and not is_unchanged(row):
@@ -152,11 +141,7 @@ class AnswerCache:
         return Answered(*row[:-1]) if row else None
 
     def keep(self, *answered: Answered, is_newer: bool = False) -> None:
-        """Write answers, all or none; they are on disk when this returns. With `is_newer` they replace stored ones.
-
-        Raises:
-            CacheError: If the file cannot be written.
-        """
+        """Write answers, all or none; they are on disk when this returns. With `is_newer` they replace stored ones."""
         statement = _REPLACE if is_newer else _KEEP
         with self._lock:
             try:
@@ -185,12 +170,7 @@ class AnswerCache:
         with self._lock, self._reading():
             return dict(self._connection.execute("select call_id, calls from answers where calls <> 1"))
 
-    def __len__(self) -> int:
-        with self._lock, self._reading():
-            return int(self._connection.execute("select count(*) from answers").fetchone()[0])
-
     def __iter__(self) -> Iterator[Answered]:
-        """All answers, by call id."""
         with self._lock, self._reading():
             rows = self._connection.execute(f"select {_COLUMNS} from answers order by call_id").fetchall()  # noqa: S608
         return (Answered(*row) for row in rows)

@@ -12,10 +12,10 @@ from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, M
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, call_id
-from sag_retrieval.models.calls import give_up, in_order
+from sag_retrieval.models.calls import give_up, in_order, or_raise
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.openai import WINDOW, request_tokens
-from sag_retrieval.models.protocols import AnswerT, ChatModel, Part, Prices, Reply, Request, Usage
+from sag_retrieval.models.protocols import AnswerT, ChatModel, Part, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
 
@@ -68,17 +68,6 @@ def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:
     return found
 
 
-def _answers(found: dict[int, Reply[AnswerT] | ModelError] | ModelError) -> dict[int, Reply[AnswerT] | ModelError]:
-    """The answers to a group.
-
-    Raises:
-        ModelError: What ended the work on the group.
-    """
-    if isinstance(found, ModelError):
-        raise found
-    return found
-
-
 LOOK_AHEAD = 256
 """Requests that a group waits for more of its kind; answers are returned in order, so no other request waits longer."""
 OPEN_GROUPS = 4
@@ -118,12 +107,7 @@ NumberedT = TypeVar("NumberedT", bound=Numbered)
 
 
 def answers_of_parts(sizes: Iterable[int], answers: Sequence[NumberedT]) -> Iterator[list[NumberedT]]:
-    """The answers about each part of a question that numbered the events of all its parts, numbered from 1 again.
-
-    Args:
-        sizes: Count of events of each part.
-        answers: What was answered about all of them.
-    """
+    """The answers about each part, of `sizes` events, of a question that numbered all events; numbered from 1 again."""
     first = 1
     for size in sizes:
         own = [one for one in answers if first <= one.event < first + size]
@@ -134,12 +118,10 @@ def answers_of_parts(sizes: Iterable[int], answers: Sequence[NumberedT]) -> Iter
 def batch_parts(
     requests: Iterable[Request[AnswerT]], is_cached: Callable[[Request[AnswerT]], bool], limits: BatchLimits
 ) -> Iterator[RequestGroup[AnswerT]]:
-    """Group the requests of one kind and source within the limits; cached ones and those without a part stay alone.
+    """Groups of requests of one kind and source within the limits, each with its position; cached ones stay alone.
 
-    Yields groups of requests, each request with its position. A request joins the first open group that it fits in, so
-    that a long one does not end a group which shorter ones can still fill.
-
-    Source: docs/algorithm.md §extraction.25.
+    A request joins the first open group that it fits in, so that a long one ends no group which shorter ones can still
+    fill. Source: docs/algorithm.md §extraction.25.
     """
     held: dict[tuple[str, str], list[_OpenGroup]] = {}
     for place, request in enumerate(requests):
@@ -167,7 +149,6 @@ class _OpenGroup:
     weight: float
 
     def takes(self, place: int, request: Request[Any], part: Part, limits: BatchLimits) -> bool:
-        """Add one more request, if it fits."""
         size, weight = self.size + part.size, self.weight + part.weight
         if len(self.requests) >= limits.parts or size > limits.tokens or weight > _WHOLE:
             return False
@@ -180,27 +161,17 @@ class CachedChat:
     """A `ChatModel` that answers from a cache, else asks `inner` and stores the answer before returning it.
 
     Equal requests that are running at the same time are asked once. Each call runs in its own thread, so that an answer
-    is on disk as soon as it arrives, even while earlier answers are still pending.
-
-    Source: docs/algorithm.md §extraction.25.
+    is on disk as soon as it arrives. Source: docs/algorithm.md §extraction.25.
     """
 
-    def __init__(
-        self,
-        inner: ChatModel,
-        cache: AnswerCache,
-        *,
-        concurrency: int | None = None,
-        prices: Prices | None = None,
-        limits: BatchLimits | None = None,
-    ) -> None:
-        """`concurrency` and `prices` default to those of `inner`, if it has options; `limits`: what one call asks."""
-        self._limits = limits or BatchLimits()
+    def __init__(self, inner: ChatModel, cache: AnswerCache, *, limits: BatchLimits | None = None) -> None:
+        """`limits`: what one call asks; concurrency and prices are those of `inner`, if it has options."""
         options: ChatOptions | None = getattr(inner, "options", None)
+        self._limits = limits or BatchLimits()
         self._inner = inner
         self._cache = cache
-        self._concurrency = concurrency or (options.concurrency if options else _CONCURRENCY)
-        self._prices: Prices | None = prices or (options.prices if options else None)
+        self._concurrency = options.concurrency if options else _CONCURRENCY
+        self._prices = options.prices if options else None
         self._fingerprint: str = getattr(inner, "fingerprint", inner.model_id)
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Answered]] = {}
@@ -262,11 +233,9 @@ class CachedChat:
         return self._reply(answered, request, usage)
 
     def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
-        """Answers in the order of the requests (see `ChatModel`); running calls are finished and their answers stored.
+        """Answers in the order of the requests (see `ChatModel`), those without a cached one asked together in groups.
 
-        When the process is asked to end, they get three seconds for that.
-
-        Requests without a cached answer are asked together within the limits; the answer to each is stored by itself.
+        When the process is asked to end, running calls get three seconds to be finished and their answers stored.
         """
         threads, ended = ThreadPoolExecutor(self._concurrency, thread_name_prefix="sag-cached"), threading.Event()
 
@@ -278,7 +247,7 @@ class CachedChat:
         groups = batch_parts(requests, self._is_cached, self._limits)
         try:
             for found in in_order(groups, start, WINDOW * self._concurrency):
-                ready.update(_answers(found))
+                ready.update(or_raise(found))
                 while place in ready:
                     yield ready.pop(place)
                     place += 1
@@ -396,13 +365,7 @@ class CachedChat:
 def open_cached_chat(
     settings: Settings, options: ChatOptions | None = None, limits: BatchLimits | None = None
 ) -> Iterator[CachedChat | None]:
-    """The language model that the settings name, with the cache of the home; None for `offline`.
-
-    Raises:
-        SettingsError: If the name is unknown.
-        PluginError: If the package that adds it cannot be used.
-        CacheError: If the file of answers cannot be used.
-    """
+    """The language model that the settings name, with the cache of the home; None for `offline`."""
     chat = open_chat(settings, options)
     if chat is None:
         yield None

@@ -88,14 +88,7 @@ def give_up(seconds: float) -> None:
 def in_order(
     asked: Iterable[RequestT], start: Callable[[RequestT], Future[ResultT]], window: int
 ) -> Iterator[ResultT | ModelError]:
-    """Results in the order of the requests, with at most `window` started and not yet yielded.
-
-    A failed request yields its error in place of a result.
-
-    Raises:
-        ModelUnavailable: If the server cannot be reached.
-        BudgetExceeded: If the budget is used up.
-    """
+    """Results, or errors, in the order of the requests; at most `window` are started and not yet yielded."""
     waiting: deque[Future[ResultT]] = deque()
     try:
         for one in asked:
@@ -118,6 +111,13 @@ def _result(future: "Future[ResultT]") -> ResultT | ModelError:
         raise
     except ModelError as error:
         return error
+
+
+def or_raise(result: ResultT | ModelError) -> ResultT:
+    """A result; an error in place of one is raised."""
+    if isinstance(result, ModelError):
+        raise result
+    return result
 
 
 class FaultKind(Enum):
@@ -147,7 +147,6 @@ class UnusableAnswer(AnswerError):  # noqa: N818  an AnswerError with its cost
     """An answer that could not be parsed, with its cost."""
 
     def __init__(self, message: str, usage: Usage) -> None:
-        """Keep the cost for the ledger."""
         super().__init__(message)
         self.usage = usage
 
@@ -206,11 +205,7 @@ class Silence:
 
     @asynccontextmanager
     async def bounded(self) -> AsyncIterator[Heard]:
-        """Bound the silence of the call within; gives what it calls when something came.
-
-        Raises:
-            TimeoutError: If nothing was heard for too long.
-        """
+        """Bound the silence of the call within; gives what it calls when something came."""
         clock = asyncio.get_running_loop().time
         sent = clock()
 
@@ -246,12 +241,6 @@ class Caller:
 
         `send` calls what it is given whenever something came of its answer. A server that is silent for too long is
         asked once more; then the answer is given up, and not the server.
-
-        Raises:
-            UnusableAnswer: If the server was silent for too long twice.
-            Refused: If the server refuses the request itself.
-            ModelUnavailable: If the server cannot be reached, or accepts no request.
-            ModelError: If every attempt failed while the server was up.
         """
         fault = CallFault(FaultKind.BROKEN, "not tried")
         for attempt in range(1, self._options.tries + 1):

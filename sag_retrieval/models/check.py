@@ -33,14 +33,7 @@ _CONTEXTS: Final = ("n_ctx", "max_model_len", "loaded_context_length", "max_cont
 
 
 def check_server(server: ModelServer, model: str, embedding: str = "", text_tokens: int = 0) -> list[dict[str, str]]:
-    """Rows of name and value: models, context, slots, strict JSON, tokens a second, embeddings, hours.
-
-    Args:
-        server: Address and key.
-        model: Of the chat.
-        embedding: Of the embeddings; empty: none is asked.
-        text_tokens: Of the documents; 0: no hours are given.
-    """
+    """Rows of name and value: models, context, slots, strict JSON, tokens a second, embeddings, hours if known."""
     headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}
     ends = time.monotonic() + SECONDS
     with httpx.Client(base_url=server.address.rstrip("/") + "/", headers=headers) as client:

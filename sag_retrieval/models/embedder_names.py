@@ -59,9 +59,6 @@ def split_name(name: str) -> tuple[str, Adjustments]:
         >>> model, adjusted = split_name("openai:nomic-embed-text?query_prefix=search_query:%20&dimension=256")
         >>> model, adjusted.query_prefix, adjusted.dimension
         ('openai:nomic-embed-text', 'search_query: ', 256)
-
-    Raises:
-        SettingsError: If an adjustment is unknown, or a number is none.
     """
     model, _, rest = name.partition("?")
     known = [field.name for field in fields(Adjustments)]
@@ -76,11 +73,6 @@ def split_name(name: str) -> tuple[str, Adjustments]:
         else:
             raise SettingsError(f"{name!r}: {key} must be a whole number of at least 1, got {value!r}")
     return model, Adjustments(**told)  # type: ignore[arg-type]  # prefixes are texts, the others numbers
-
-
-def _written(model: str, adjusted: Adjustments) -> str:
-    told = {key: value for key, value in asdict(adjusted).items() if value}
-    return f"{model}?{urlencode(told, quote_via=quote)}" if told else model
 
 
 _SEARCH = "Represent this sentence for searching relevant passages: "
@@ -111,9 +103,6 @@ def embedder_name(settings: Settings) -> str:
         'openai:multilingual-e5-small?query_prefix=query%3A%20&passage_prefix=passage%3A%20'
         >>> embedder_name(load_settings(embedding_model="openai:text-embedding-3-small"))
         'openai:text-embedding-3-small'
-
-    Raises:
-        SettingsError: If an adjustment in the name is wrong.
     """
     name = settings.embedding_model
     if name == HASHING:
@@ -127,11 +116,11 @@ def embedder_name(settings: Settings) -> str:
         told["query_prefix"] = prefixes[0]
     if "passage_prefix=" not in name:
         told["passage_prefix"] = prefixes[1]
-    return _written(model, Adjustments(**told))
+    told = {key: value for key, value in told.items() if value}
+    return f"{model}?{urlencode(told, quote_via=quote)}" if told else model
 
 
 def _family(model: str) -> tuple[str, str]:
-    """The prefixes of a model's family."""
     if model.startswith("model2vec:"):
         return "", ""
     found = (each[1:] for each in FAMILIES if re.search(each[0], model, re.IGNORECASE))
@@ -162,11 +151,7 @@ class AdjustedEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """Columns of a vector.
-
-        Raises:
-            SettingsError: If the model has fewer than were asked for.
-        """
+        """Columns of a vector."""
         wanted, found = self.adjusted.dimension, self.embedder.dimension
         if wanted is not None and wanted > found:
             raise SettingsError(f"dimension={wanted} is more than the {found} of {self.embedder.fingerprint}")

@@ -52,11 +52,7 @@ class HashingFit:
 
     @classmethod
     def load(cls, folder: Path) -> "HashingFit":
-        """Memory-map a saved fit.
-
-        Raises:
-            ModelError: If there is none, or its size is wrong.
-        """
+        """Memory-map a saved fit."""
         path = folder / _FILE
         if not path.is_file():
             raise ModelError(f"no hashing fit at {path}; rebuild the release with `sag ingest`")
@@ -118,10 +114,8 @@ def _summed(parts: Iterable[Counted]) -> tuple[npt.NDArray[np.int64], int]:
 class HashingEmbedder:
     """Sparse vectors from spelling alone: no download, no model, identical in every process.
 
-    A row is `l2(Σ_f (1 + ln tf) · idf · weight · sign · e_column)` over the features f of the text: stems and
-    Chinese characters weigh 1, character 3- to 5-grams of stems and pairs of Chinese characters .35.
-
-    Source: docs/algorithm.md §search.1.
+    A row is `l2(Σ_f (1 + ln tf) · idf · weight · sign · e_column)` over words and character n-grams:
+    docs/algorithm.md §search.1.
     """
 
     fitted: HashingFit = HashingFit(np.zeros(BUCKETS, np.uint32), 0)
@@ -144,7 +138,7 @@ class HashingEmbedder:
 
     def _embed_batch(self, texts: Sequence[str]) -> csr_array:
         counts, features = _count_features(texts)
-        weights = _weights(features) * self.fitted.idf(features)
+        weights = np.where(features & _WHOLE, 1.0, NGRAM_WEIGHT) * self.fitted.idf(features)
         counts.data = (1 + np.log(counts.data)) * weights[counts.indices]
         columns = ((features >> np.uint64(20)) & np.uint64(0xFFFFFFFF)) % np.uint64(self.dimension)
         signs = 1 - 2 * (features >> np.uint64(63)).astype(np.float64)
@@ -158,7 +152,6 @@ class HashingEmbedder:
 
 
 def _count_features(texts: Sequence[str]) -> tuple[csr_array, Words64]:
-    """Matrix of texts × features with counts, and the hashes of the features."""
     found = [tokens(text) for text in texts]
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys(chain.from_iterable(found)))}
     of_text = _rows_of([[vocabulary[token] for token in each] for each in found], len(vocabulary))
@@ -195,10 +188,6 @@ def _hash(text: str, *, is_whole: bool) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=salt).digest()
     number = int.from_bytes(digest, "little")
     return number | int(_WHOLE) if is_whole else number & ~int(_WHOLE)
-
-
-def _weights(features: Words64) -> npt.NDArray[np.float64]:
-    return np.where(features & _WHOLE, 1.0, NGRAM_WEIGHT)
 
 
 def _unit_rows(rows: csr_array) -> csr_array:

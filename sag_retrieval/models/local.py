@@ -5,6 +5,7 @@ A model is a folder, which is read without a network, or a name that the machine
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -24,119 +25,83 @@ STATIC_BATCH = 1024
 """The same of static vectors, which are added up and never padded."""
 
 
-class LocalEmbedder:
-    """A model of sentence-transformers: any of its architectures, on a GPU if there is one; extra `local`."""
+class _LoadedEmbedder(ABC):
+    """A model whose weights this process holds."""
 
     kind: ClassVar[EmbedderKind] = "transformer"
     in_workers: ClassVar[InWorkers] = "loaded"
+    package: ClassVar[str]
+    dimension: int
+    _name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The package, the model's name and the dimension."""
+        return f"{self.package}:{self._name}:{self.dimension}"
+
+    def embed(self, texts: Sequence[str]) -> Floats32:
+        """One row per text, in order (see `Embedder`)."""
+        return embed_filled(texts, self.dimension, self._encode)
+
+    @abstractmethod
+    def _encode(self, texts: list[str]) -> Floats32: ...
+
+
+class LocalEmbedder(_LoadedEmbedder):
+    """A model of sentence-transformers: any of its architectures, on a GPU if there is one; extra `local`."""
+
+    package = "sentence-transformers"
 
     def __init__(self, model: str, *, batch: int = BATCH, tokens: int | None = None) -> None:
-        """Load the model; `tokens`: a text is cut there, instead of at the model's own limit.
-
-        Raises:
-            SettingsError: If the package is not installed or the model cannot be loaded.
-        """
         self._name, self._batch = model, batch
-        with _loading("sentence-transformers", "local", model):
+        with _loading(self.package, "local", model):
             self._model = import_module("sentence_transformers").SentenceTransformer(model)
         if tokens is not None:
             self._model.max_seq_length = tokens
+        self.dimension = int(self._model.get_embedding_dimension() or 0)
 
-    @property
-    def fingerprint(self) -> str:
-        """`sentence-transformers:`, the model's name and the dimension."""
-        return f"sentence-transformers:{self._name}:{self.dimension}"
-
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return int(self._model.get_embedding_dimension() or 0)
-
-    def embed(self, texts: Sequence[str]) -> Floats32:
-        """One row per text, in order (see `Embedder`)."""
-        return embed_filled(
-            texts,
-            self.dimension,
-            lambda filled: self._model.encode(filled, batch_size=self._batch, show_progress_bar=False),
-        )
+    def _encode(self, texts: list[str]) -> Floats32:
+        found: Floats32 = self._model.encode(texts, batch_size=self._batch, show_progress_bar=False)
+        return found
 
 
-class StaticEmbedder:
+class StaticEmbedder(_LoadedEmbedder):
     """Static vectors of word pieces, averaged: a look-up, milliseconds for a thousand texts; extra `model2vec`."""
 
-    kind: ClassVar[EmbedderKind] = "static"
-    in_workers: ClassVar[InWorkers] = "loaded"
+    kind = "static"
+    package = "model2vec"
 
     def __init__(self, model: str, *, batch: int = STATIC_BATCH, tokens: int | None = None) -> None:
-        """Load the model; `tokens`: a text is cut there; all of it counts otherwise.
-
-        Raises:
-            SettingsError: If the package is not installed or the model cannot be loaded.
-        """
-        self._name, self._batch, self._tokens = model, batch, tokens
-        with _loading("model2vec", "model2vec", model):
+        """Load the model; `tokens`: a text is cut there; all of it counts otherwise."""
+        self._name = model
+        self._sizes = {"max_length": tokens, "batch_size": batch}
+        with _loading(self.package, "model2vec", model):
             self._model = import_module("model2vec").StaticModel.from_pretrained(model)
+        self.dimension = int(self._model.dim)
 
-    @property
-    def fingerprint(self) -> str:
-        """`model2vec:`, the model's name and the dimension."""
-        return f"model2vec:{self._name}:{self.dimension}"
-
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return int(self._model.dim)
-
-    def embed(self, texts: Sequence[str]) -> Floats32:
-        """One row per text, in order (see `Embedder`)."""
-        return embed_filled(
-            texts,
-            self.dimension,
-            lambda filled: self._model.encode(
-                filled, max_length=self._tokens, batch_size=self._batch, use_multiprocessing=False
-            ),
-        )
+    def _encode(self, texts: list[str]) -> Floats32:
+        found: Floats32 = self._model.encode(texts, **self._sizes, use_multiprocessing=False)
+        return found
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(_LoadedEmbedder):
     """A model in ONNX, by fastembed, without PyTorch: a name that fastembed lists, or a folder; extra `fastembed`.
 
     A folder holds `model.onnx` (or `onnx/model.onnx`), the files of the tokenizer, and, if pieces are to be pooled
     otherwise than by their mean, `1_Pooling/config.json`, as models are published.
     """
 
-    kind: ClassVar[EmbedderKind] = "transformer"
-    in_workers: ClassVar[InWorkers] = "loaded"
+    package = "fastembed"
 
     def __init__(self, model: str, *, batch: int = BATCH, tokens: int | None = None) -> None:
-        """Load the model; `tokens`: a text is cut there, instead of at the model's own limit.
-
-        Raises:
-            SettingsError: If the package is not installed or the model cannot be loaded.
-        """
         self._name, self._batch = model, batch
-        with _loading("fastembed", "fastembed", model):
-            text_embedding = import_module("fastembed").TextEmbedding
-            folder = Path(model).expanduser()
-            if folder.is_dir():
-                _register(text_embedding, model, folder, **_pooling(folder))
-                self._model = text_embedding(model, threads=_threads(), specific_model_path=str(folder))
-            else:
-                self._model = text_embedding(model, threads=_threads())
+        with _loading(self.package, "fastembed", model):
+            self._model = _of_fastembed(import_module("fastembed").TextEmbedding, model, _pooling)
             if tokens is not None:
                 self._model.model.tokenizer.enable_truncation(tokens)
             self.dimension = len(next(iter(self._model.embed(["dimension"]))))
 
-    @property
-    def fingerprint(self) -> str:
-        """`fastembed:`, the model's name and the dimension."""
-        return f"fastembed:{self._name}:{self.dimension}"
-
-    def embed(self, texts: Sequence[str]) -> Floats32:
-        """One row per text, in order (see `Embedder`)."""
-        return embed_filled(texts, self.dimension, self._embed)
-
-    def _embed(self, texts: list[str]) -> Floats32:
+    def _encode(self, texts: list[str]) -> Floats32:
         """The longest first: a batch is padded to its longest text."""
         order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
         rows = np.empty((len(texts), self.dimension), np.float32)
@@ -152,13 +117,7 @@ Relevance = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 
 @lru_cache(maxsize=4)
 def open_cross_encoder(name: str) -> Relevance:
-    """A cross-encoder, which reads question and text together: `fastembed:<name or folder>` or another name.
-
-    Without the first word the name or folder is of sentence-transformers.
-
-    Raises:
-        SettingsError: If the package is not installed or the model cannot be loaded.
-    """
+    """A cross-encoder: `fastembed:<name or folder>`, else a name or folder of sentence-transformers."""
     way, _, model = name.partition(":")
     if way != "fastembed":
         model = name.removeprefix("sentence-transformers:")
@@ -166,13 +125,7 @@ def open_cross_encoder(name: str) -> Relevance:
             predict: Any = import_module("sentence_transformers").CrossEncoder(model).predict
         return lambda pairs: [float(value) for value in predict(list(pairs), show_progress_bar=False)]
     with _loading("fastembed", "fastembed", model):
-        text_encoder = import_module("fastembed.rerank.cross_encoder").TextCrossEncoder
-        folder = Path(model).expanduser()
-        if folder.is_dir():
-            _register(text_encoder, model, folder)
-            encoder = text_encoder(model, threads=_threads(), specific_model_path=str(folder))
-        else:
-            encoder = text_encoder(model, threads=_threads())
+        encoder = _of_fastembed(import_module("fastembed.rerank.cross_encoder").TextCrossEncoder, model)
     return lambda pairs: [float(value) for value in encoder.rerank_pairs(pairs)]
 
 
@@ -189,10 +142,15 @@ def _loading(package: str, extra: str, model: str) -> Iterator[None]:
         ) from error
 
 
-def _threads() -> int | None:
-    """Threads of onnxruntime, as of the other libraries that compute: OMP_NUM_THREADS; None: one a core."""
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    return int(given) if given.isdecimal() else None
+def _of_fastembed(known: Any, model: str, pooling: Callable[[Path], dict[str, Any]] = lambda _: {}) -> Any:  # noqa: ANN401  no types
+    """A model of fastembed by its name, or of a folder."""
+    given = os.environ.get("OMP_NUM_THREADS", "")  # as other libraries that compute; None: a thread for each core
+    options: dict[str, Any] = {"threads": int(given) if given.isdecimal() else None}
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        _register(known, model, folder, **pooling(folder))
+        options["specific_model_path"] = str(folder)
+    return known(model, **options)
 
 
 def _register(known: Any, model: str, folder: Path, **pooling: Any) -> None:  # noqa: ANN401  fastembed is no dependency

@@ -66,11 +66,7 @@ def find_server() -> ModelServer:
 
 
 def model_server() -> ModelServer:
-    """The current address and key.
-
-    Raises:
-        SettingsError: If their origins differ, or the address is not valid.
-    """
+    """The current address and key."""
     found = find_server()
     if found.fault:
         raise SettingsError(found.fault)
@@ -142,24 +138,13 @@ def _without_password(address: str) -> str:
 
 
 def open_chat(settings: Settings, options: ChatOptions | None = None) -> ChatModel | None:
-    """The language model of the settings; None for `offline`: rules are used instead.
-
-    Raises:
-        SettingsError: If the name is unknown.
-        PluginError: If the package that adds it cannot be used.
-    """
+    """The language model of the settings; None for `offline`: rules are used instead."""
     chat: ChatModel | None = _open(*provider_of(CHAT_MODELS, settings.chat_model), options)
     return chat
 
 
 def open_embedder(name: str, folder: Path) -> Embedder:
-    """The embedder of a release: `name` from its manifest, `folder` with the counts of `hashing`.
-
-    Raises:
-        SettingsError: If the name is unknown or the model cannot be loaded.
-        PluginError: If the package that adds it cannot be used.
-        ModelError: If the folder has no counts for `hashing`.
-    """
+    """The embedder of a release: `name` from its manifest, `folder` with the counts of `hashing`."""
     if name == HASHING:
         from sag_retrieval.models.hashing import HashingEmbedder, HashingFit  # noqa: PLC0415  only needed to embed
 
@@ -168,13 +153,7 @@ def open_embedder(name: str, folder: Path) -> Embedder:
 
 
 def open_dense(name: str, options: ChatOptions | None = None) -> Embedder:
-    """An embedder that needs no counts of a release: any of `EMBEDDERS` except `hashing`, with its adjustments.
-
-    Raises:
-        SettingsError: If the name is unknown, the model cannot be loaded, an adjustment is wrong, or it is `hashing`,
-            which needs its counts: see `open_embedder`.
-        PluginError: If the package that adds it cannot be used.
-    """
+    """An embedder that needs no counts of a release: any of `EMBEDDERS` except `hashing`, with its adjustments."""
     from sag_retrieval.models.embedder_names import AdjustedEmbedder, split_name  # noqa: PLC0415  only needed to embed
 
     if name == HASHING:

@@ -18,7 +18,7 @@ from sag_retrieval.core.errors import AnswerError, ModelError, SettingsError
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Floats32
 from sag_retrieval.language.words import language_of
-from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, count_call, in_order, submit
+from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, count_call, in_order, or_raise, submit
 from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.protocols import AnswerT, EmbedderKind, Reply, Request, Usage, estimate_tokens, unit_rows
 from sag_retrieval.models.rate_limits import Budget, ChatOptions
@@ -48,6 +48,7 @@ class Received:
     """The model was seen to think before it answers."""
     repeated: str = ""
     """The passage that the answer repeats at its end; receiving stopped there."""
+    cost: Usage = field(default_factory=Usage)
 
     @property
     def text(self) -> str:
@@ -71,12 +72,7 @@ class Received:
 async def receive(opened: Any, heard: Callable[[], None]) -> Received:  # noqa: ANN401  a response of the client's own library
     """The answer in an opened response, which is closed afterwards: that also stops a server which still writes.
 
-    Args:
-        opened: The response, its status seen.
-        heard: Called whenever something came.
-
-    Raises:
-        BrokenOff: If the connection breaks, or the answer ends before the server says that it is whole.
+    An answer that ends before the server says that it is whole is `BrokenOff`.
     """
     found, rest, unchecked, is_whole = Received(), list[bytes](), 0, False
     try:
@@ -96,7 +92,8 @@ async def receive(opened: Any, heard: Callable[[], None]) -> Received:  # noqa: 
     finally:
         await opened.aclose()
     if not found.pieces and not is_whole:
-        found.take(_object(b"\n".join(rest)), "message")
+        body = json.loads(b"\n".join(rest))
+        found.take(body if isinstance(body, dict) else {}, "message")
     elif not is_whole and not found.finish_reason:
         raise BrokenOff("the answer broke off")
     return found
@@ -118,12 +115,6 @@ async def _lines(opened: Any, heard: Callable[[], None]) -> AsyncIterator[bytes]
         for line in whole:
             yield line
     yield began
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    """A body of JSON; empty where it is something else than an object."""
-    read = json.loads(body)
-    return read if isinstance(read, dict) else {}
 
 
 def repeated_passage(text: str) -> str:
@@ -174,23 +165,30 @@ _AGAIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Completion:
-    text: str
-    is_cut: bool
-    usage: Usage
-    repeated: str = ""
+class _OfServer:
+    """What the models of a server share: the client, made for the first call, and what guards its calls."""
+
+    def __init__(self, model: str, base_url: str | None, api_key: str | None, options: ChatOptions | None) -> None:
+        """Without `base_url` and `api_key` those of the settings are used (`sag_retrieval.models.open`)."""
+        self.options = options or ChatOptions()
+        self._model = model
+        self._address = {"base_url": base_url, "api_key": api_key}
+        self._caller = Caller(self.options)
+        self._clients: list[AsyncOpenAI] = []
+        weakref.finalize(self, close_all, self._clients).atexit = False  # the loop ends before
+
+    def _client(self) -> "AsyncOpenAI":
+        if not self._clients:
+            self._clients.append(make_client(**self._address, options=self.options))
+        return self._clients[0]
 
 
-class OpenAIChat:
-    """Requests structured answers from a model.
+class OpenAIChat(_OfServer):
+    """Requests structured answers from a model; calls of all threads share one client, its limits and its budget.
 
-    Calls of all threads share one client, its concurrency, rate limits, circuit breaker and budget. The schema is sent
-    as a strict JSON schema, else as JSON mode, else in the prompt; a form that the server refused is not tried again.
-    After an answer of the wrong shape the model is asked once more, with the error named. Answers are received while
-    they are written, so that a slow one is not taken for a lost one, and one that repeats itself is stopped.
-
-    Source: docs/algorithm.md §extraction.21 to §extraction.23.
+    The schema is sent as a strict JSON schema, else as JSON mode, else in the prompt; a form that the server refused is
+    not tried again. After an answer of the wrong shape the model is asked once more. Answers are received while they
+    are written: a slow one is not taken for a lost one. Source: docs/algorithm.md §extraction.21 to §extraction.23.
     """
 
     def __init__(
@@ -201,16 +199,10 @@ class OpenAIChat:
         api_key: str | None = None,
         options: ChatOptions | None = None,
     ) -> None:
-        """Without `base_url` and `api_key` those of the settings are used (`sag_retrieval.models.open`)."""
-        self.options = options or ChatOptions()
-        self._model = model
-        self._address = {"base_url": base_url, "api_key": api_key}
-        self._caller = Caller(self.options)
+        super().__init__(model, base_url, api_key, options)
         self._budget = Budget(self.options)
         self._dialect = Dialect(mode=self.options.structured)
         self._is_thinking = False
-        self._clients: list[AsyncOpenAI] = []
-        weakref.finalize(self, close_all, self._clients).atexit = False  # the loop ends before
 
     @property
     def model_id(self) -> str:
@@ -235,11 +227,7 @@ class OpenAIChat:
 
     def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
         """Answers in the order of the requests (see `ChatModel`)."""
-        return in_order(
-            requests,
-            lambda request: submit(self._answer(request)),
-            WINDOW * self.options.concurrency,
-        )
+        return in_order(requests, lambda each: submit(self._answer(each)), WINDOW * self.options.concurrency)
 
     async def _answer(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         labels = {"gen_ai.operation.name": "chat", "gen_ai.request.model": self._model, "step": request.step}
@@ -256,15 +244,17 @@ class OpenAIChat:
         first = await self._complete(messages, request, limit)
         value, fault, is_truncated = _value_of(first, request)
         if value is not None and not is_truncated:
-            return Reply(value, first.usage)
-        _refuse_loop(first, request, first.usage)
-        again = _AGAIN[language_of(request.prompt)].format(fault="it ends early" if first.is_cut else fault)
+            return Reply(value, first.cost)
+        _refuse_loop(first, request, first.cost)
+        is_cut = first.finish_reason == "length"
+        again = _AGAIN[language_of(request.prompt)].format(fault="it ends early" if is_cut else fault)
         messages += [
             {"role": "assistant", "content": first.text[:_QUOTED]},
             {"role": "user", "content": again},
         ]
-        second = await self._complete(messages, request, self._longer(request, limit))
-        usage = first.usage + second.usage
+        least = 0 if request.max_tokens else self.options.max_answer_tokens or 0
+        second = await self._complete(messages, request, limit and max(2 * limit, least))
+        usage = first.cost + second.cost
         value, fault, is_truncated = _value_of(second, request)
         if value is None or (is_truncated and not any(dict(value).values())):
             _refuse_loop(second, request, usage)
@@ -281,14 +271,7 @@ class OpenAIChat:
             return request.max_tokens or bound
         return min(bound, LEAST_ANSWER + ANSWER_PER_PROMPT * estimate_tokens(request.prompt))
 
-    def _longer(self, request: Request[AnswerT], limit: int | None) -> int | None:
-        """Greatest length of the second answer to a request."""
-        least = 0 if request.max_tokens else self.options.max_answer_tokens or 0
-        return limit and max(2 * limit, least)
-
-    async def _complete(
-        self, messages: list[dict[str, str]], request: Request[AnswerT], limit: int | None
-    ) -> _Completion:
+    async def _complete(self, messages: list[dict[str, str]], request: Request[AnswerT], limit: int | None) -> Received:
         dialect = self._dialect
         while True:
             body = dialect.body(messages, request.answer, self._parameters(), limit)
@@ -303,7 +286,7 @@ class OpenAIChat:
                 self._dialect = dialect
                 return completion
 
-    async def _call(self, body: dict[str, Any]) -> _Completion:
+    async def _call(self, body: dict[str, Any]) -> Received:
         sent = sum(estimate_tokens(message["content"]) for message in body["messages"])
         expected = Usage(1, 0, sent, _EXPECTED_ANSWER_TOKENS)
         self._budget.book(expected)
@@ -311,13 +294,14 @@ class OpenAIChat:
         try:
             received, seconds = await self._caller.run(partial(self._receive, body), sent + _EXPECTED_ANSWER_TOKENS)
             self._is_thinking |= received.is_thinking or "<think>" in received.text
-            completion = _read(received, sent, seconds)
-            used = completion.usage
+            told, estimated = received.usage, estimate_tokens(received.text)  # for a server that counts nothing
+            used = Usage(1, 0, told.get("prompt_tokens", sent), told.get("completion_tokens", estimated), seconds)
+            received.cost = used
             count_call(self._model, used)
         finally:
             self._budget.settle(expected, used)
         self._caller.correct(used.input_tokens + used.output_tokens - sent - _EXPECTED_ANSWER_TOKENS)
-        return completion
+        return received
 
     async def _receive(self, body: dict[str, Any], heard: Callable[[], None]) -> Received:
         from openai import AsyncStream  # noqa: PLC0415  slow to load, and only needed for calls
@@ -338,11 +322,6 @@ class OpenAIChat:
         }
         return {name: value for name, value in given.items() if value is not None}
 
-    def _client(self) -> "AsyncOpenAI":
-        if not self._clients:
-            self._clients.append(make_client(**self._address, options=self.options))
-        return self._clients[0]
-
 
 def _without_admin_key(client: type) -> dict[str, Any]:
     """An empty administration key, for versions of the client that would read one from the environment."""
@@ -350,17 +329,7 @@ def _without_admin_key(client: type) -> dict[str, Any]:
 
 
 def make_client(base_url: str | None, api_key: str | None, options: ChatOptions) -> "AsyncOpenAI":
-    """A client with explicit credentials and without retries: `Caller` retries, since it sees all calls.
-
-    Args:
-        base_url: The address; if neither it nor a key is given, those of the settings are used.
-        api_key: The key for it: a given address is never combined with the key of the settings.
-        options: Options of the calls.
-
-    Raises:
-        ModelError: If no key is set; local servers accept any.
-        SettingsError: If address and key of the settings do not belong together.
-    """
+    """A client without retries, which `Caller` makes; an address is never combined with the key of the settings."""
     import openai  # noqa: PLC0415  slow to load, and only needed by those who call
 
     is_given = base_url is not None or api_key is not None
@@ -383,24 +352,16 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
     return client
 
 
-def _read(received: Received, sent: int, seconds: float) -> _Completion:
-    """An answer and its usage, estimated if the server reports none."""
-    text, usage = received.text, received.usage
-    counted = usage.get("completion_tokens", estimate_tokens(text))
-    cost = Usage(1, 0, usage.get("prompt_tokens", sent), counted, seconds)
-    return _Completion(text, received.finish_reason == "length", cost, received.repeated)
-
-
-def _value_of(completion: _Completion, request: Request[AnswerT]) -> tuple[AnswerT | None, str, bool]:
+def _value_of(completion: Received, request: Request[AnswerT]) -> tuple[AnswerT | None, str, bool]:
     """The value of an answer, if it has one; what is wrong with it; and whether it ends early."""
     try:
         value, is_truncated = read_answer(completion.text, request.answer)
     except WrongShape as error:
-        return None, str(error), completion.is_cut
+        return None, str(error), completion.finish_reason == "length"
     return value, "it ends early", is_truncated
 
 
-def _refuse_loop(completion: _Completion, request: Request[AnswerT], usage: Usage) -> None:
+def _refuse_loop(completion: Received, request: Request[AnswerT], usage: Usage) -> None:
     if completion.repeated:
         passage = " ".join(completion.repeated.split())[:_SHOWN]
         raise UnusableAnswer(f"{request.step}: no usable answer: the model repeats {passage!r} without end", usage)
@@ -412,9 +373,6 @@ def close_all(clients: "list[AsyncOpenAI]") -> None:
         submit(client.close())
 
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
 BATCH = 128
 """Texts per request: what small servers accept."""
 BATCH_TOKENS = 32_000
@@ -423,7 +381,7 @@ BATCH_TOKENS = 32_000
 _Encoding = Literal["base64", "float"]
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(_OfServer):
     """Embeds texts in concurrent batches; all threads share its rate limits and circuit breaker.
 
     Vectors are asked for as base64, because reading decimal numbers costs more processor time than all the rest. A
@@ -438,20 +396,13 @@ class OpenAIEmbedder:
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        dimension: int | None = None,
         options: ChatOptions | None = None,
         batch: int = BATCH,
     ) -> None:
-        """`dimension` None: taken from the first reply, or as `expect` was told."""
-        self._model = model
+        super().__init__(model, base_url, api_key, options)
         self._batch = batch
-        self._address = {"base_url": base_url, "api_key": api_key}
-        self._options = options or ChatOptions()
-        self._dimension = dimension
+        self._dimension: int | None = None  # taken from the first reply, or as `expect` was told
         self._encoding: _Encoding = "base64"
-        self._caller = Caller(self._options)
-        self._clients: list[AsyncOpenAI] = []
-        weakref.finalize(self, close_all, self._clients).atexit = False  # the loop ends before
 
     @property
     def fingerprint(self) -> str:
@@ -476,34 +427,29 @@ class OpenAIEmbedder:
         """One row per text, in order (see `Embedder`)."""
         batches = list(_batches(texts, self._batch))
         found = in_order(
-            batches,
-            lambda batch: submit(self._embed([texts[i] for i in batch])),
-            self._options.concurrency,
+            batches, lambda batch: submit(self._embed([texts[i] for i in batch])), self.options.concurrency
         )
-        parts = [_or_raise(part) for part in found]
+        parts = [or_raise(part) for part in found]
         rows = np.zeros((len(texts), self.dimension if not parts else parts[0].shape[1]), np.float32)
         for batch, part in zip(batches, parts, strict=True):
             rows[batch] = part
         return rows
 
     async def _embed(self, texts: list[str]) -> Floats32:
-        encoding = self._encoding
-        try:
-            return await self._embed_as(encoding, texts)
-        except Refused as error:
-            if encoding == "float":
-                raise ModelError(f"the server refuses to embed {len(texts)} texts: {error}") from None
-        try:
-            rows = await self._embed_as("float", texts)
-        except Refused as error:
-            raise ModelError(f"the server refuses to embed {len(texts)} texts: {error}") from None
-        self._encoding = "float"
-        return rows
+        fault = ""
+        ways: list[_Encoding] = ["base64", "float"] if self._encoding == "base64" else ["float"]
+        for encoding in ways:
+            try:
+                rows = await self._embed_as(encoding, texts)
+            except Refused as error:
+                fault = str(error)
+            else:
+                self._encoding = encoding
+                return rows
+        raise ModelError(f"the server refuses to embed {len(texts)} texts: {fault}")
 
     async def _embed_as(self, encoding: _Encoding, texts: list[str]) -> Floats32:
-        if not self._clients:
-            self._clients.append(make_client(**self._address, options=self._options))
-        create = self._clients[0].embeddings.create
+        create = self._client().embeddings.create
         labels = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": self._model}
         with span("model", **labels, texts=len(texts)):
             response, _ = await self._caller.run(
@@ -553,9 +499,3 @@ def _decoded(vector: str | Sequence[float]) -> Floats32:
         return np.frombuffer(base64.b64decode(vector, validate=True), "<f4")
     except (binascii.Error, ValueError) as error:
         raise AnswerError(f"a vector in base64 cannot be read: {error}; check the embedding server") from None
-
-
-def _or_raise(part: Floats32 | ModelError) -> Floats32:
-    if isinstance(part, ModelError):
-        raise part
-    return part

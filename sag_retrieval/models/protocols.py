@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
@@ -52,14 +52,7 @@ class Usage:
     seconds: float = 0.0
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Sum of two usages."""
-        return Usage(
-            self.calls + other.calls,
-            self.cached_calls + other.cached_calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.seconds + other.seconds,
-        )
+        return Usage(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 class Part(Protocol):
@@ -168,10 +161,7 @@ class Embedder(Protocol):
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Vectors of questions: by `embed_queries` of an embedder that tells them from passages, else by `embed`.
-
-    Shape (texts, dimension), as of `Embedder.embed`.
-    """
+    """Vectors of questions, by `embed_queries` of an embedder that tells them from passages, else by `embed`."""
     own: Callable[[Sequence[str]], Vectors] = getattr(embedder, "embed_queries", embedder.embed)
     return own(texts)
 
@@ -200,9 +190,6 @@ class Prices:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Prices written as `input/output`.
-
-        Raises:
-            SettingsError: If it is not two numbers of at least 0.
 
         Examples:
             >>> Prices.parse("0.25/2")
@@ -244,11 +231,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def unit_rows(rows: Floats32) -> Floats32:
-    """Rows of length 1; a row of zeros stays.
-
-    Raises:
-        AnswerError: If a number is not finite.
-    """
+    """Rows of length 1; a row of zeros stays."""
     if not np.isfinite(rows).all():
         raise AnswerError("a vector holds a number that is not finite; embed the texts again or change the model")
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

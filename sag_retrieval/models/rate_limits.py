@@ -23,10 +23,7 @@ ReasoningEffort = Literal["default", "none", "minimal", "low", "medium", "high"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions(CheckedOptions):
-    """Options of model calls. None: no limit.
-
-    Source: docs/algorithm.md §extraction.23.
-    """
+    """Options of model calls. None: no limit. Source: docs/algorithm.md §extraction.23."""
 
     concurrency: Annotated[int, Bounds(1)] = 16
     """Concurrent calls, at most: fewer while the server lets requests wait."""
@@ -104,11 +101,7 @@ class CircuitBreaker:
     _fault: str = ""
 
     def check(self) -> None:
-        """Raise if the server is down.
-
-        Raises:
-            ModelUnavailable: If the server is down and it is too early to try it again.
-        """
+        """Raise if the server is down."""
         now = self.clock()
         if self._failures < self.options.failures_until_down:
             return
@@ -171,20 +164,17 @@ class RateLimiter:
     _least_seconds: float = math.inf
 
     def __post_init__(self) -> None:
-        """Create the token buckets."""
         options = self.options
         self._limit = options.concurrency
         rates = {"requests": options.requests_per_minute, "tokens": options.tokens_per_minute}
         self._paces = {name: TokenBucket(rate) for name, rate in rates.items() if rate is not None}
 
     async def __aenter__(self) -> None:
-        """Take a slot."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._under_way < int(self._limit))
             self._under_way += 1
 
     async def __aexit__(self, *_: object) -> None:
-        """Give it back."""
         self._under_way -= 1
         async with self._changed:
             self._changed.notify(max(0, int(self._limit) - self._under_way))
@@ -235,11 +225,7 @@ class Budget:
     _is_spent: bool = False
 
     def book(self, expected: Usage) -> None:
-        """Reserve an expected cost.
-
-        Raises:
-            BudgetExceeded: If a limit would be exceeded.
-        """
+        """Reserve an expected cost."""
         after = self.spent + self._booked + expected
         options = self.options
         bounds = (

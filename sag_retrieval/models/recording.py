@@ -89,18 +89,9 @@ def write_recording(path: Path, fingerprint: str, answers: Iterable[Answered]) -
 
 
 class ReplayChat:
-    """Answers from a recording only; a request that it does not hold is written down and refused.
-
-    A changed prompt, document or ranking changes what is asked: what was not recorded has no answer, and lies below
-    `unanswered` in the home as it would have been sent.
-    """
+    """Answers from a recording only; other requests are refused, and lie below `unanswered` in the home."""
 
     def __init__(self, name: str) -> None:
-        """Read a recording.
-
-        Raises:
-            SourceError: If the file is not a recording.
-        """
         path = Path(name)
         try:
             data = path.read_bytes()
@@ -124,11 +115,7 @@ class ReplayChat:
         return tuple(self._answers.values())
 
     def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
-        """The recorded answer.
-
-        Raises:
-            AnswerError: If it was not recorded.
-        """
+        """The recorded answer."""
         key = call_id(self.fingerprint, request)
         if found := self._answers.get(key):
             usage = Usage(1, 0, found.input_tokens, found.output_tokens)

@@ -32,10 +32,6 @@ def repair_json(text: str) -> RepairedJson:
     """The JSON object or list in a text; the longest if there are several.
 
     A missing end is closed after the last complete item and reported. Strings are not changed.
-
-    Raises:
-        ValueError: If the text holds no object and no list.
-
     Source: docs/algorithm.md §extraction.22.
 
     Examples:
@@ -138,15 +134,7 @@ def _ends_string(text: str, after: int) -> bool:
 
 _NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}
 _TOO_LONG = ("context_length", "context length", "context window", "too long", "maximum context")
-_LEFT_OUT = (
-    "stream_options",
-    "stream",
-    "reasoning_effort",
-    "temperature",
-    "seed",
-    "max_tokens",
-    "max_completion_tokens",
-)
+_LEFT_OUT = "stream_options stream reasoning_effort temperature seed max_tokens max_completion_tokens".split()
 """Parameters that a server may refuse; a name that another begins with comes after it."""
 _NOT_SENT = ("default", "title")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
@@ -158,12 +146,7 @@ class WrongShape(ValueError):  # noqa: N818  always caught
 
 @lru_cache(maxsize=256)
 def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
-    """The JSON schema of an answer for strict mode: every field required, no other allowed.
-
-    None if the answer has a free mapping, which strict mode cannot express.
-
-    Source: docs/algorithm.md §extraction.21.
-    """
+    """The JSON schema for strict mode; None if that cannot express it (docs/algorithm.md §extraction.21)."""
     schema = _inlined(answer.model_json_schema())
     if not _is_closed(schema):
         return None
@@ -184,9 +167,6 @@ def read_answer(text: str, answer: type[AnswerT]) -> tuple[AnswerT, bool]:
 
     Fences, prose, thoughts, stray commas and Chinese punctuation are skipped; unknown fields are dropped;
     a bare list is read as the only list of the answer. Of a truncated text the complete items are kept.
-
-    Raises:
-        WrongShape: If no answer can be parsed.
     """
     text = json_without_controls(_without_thoughts(text))
     try:
@@ -264,7 +244,6 @@ def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refers(schema: Any, definitions: dict[str, Any], above: set[str]) -> bool:  # noqa: ANN401  any JSON
-    """Whether a definition is recursive."""
     if isinstance(schema, list):
         return any(_refers(item, definitions, above) for item in schema)
     if not isinstance(schema, dict):
@@ -301,7 +280,6 @@ def _is_closed(schema: Any) -> bool:  # noqa: ANN401  any JSON
 
 
 def _tighten(schema: dict[str, Any]) -> dict[str, Any]:
-    """One object of a schema for strict mode."""
     tight = _trim(schema)
     if "properties" in tight and tight.get("type") == "object":
         tight |= {"additionalProperties": False, "required": list(tight["properties"])}
@@ -334,10 +312,7 @@ class Dialect:
         parameters: dict[str, Any],
         max_tokens: int | None,
     ) -> dict[str, Any]:
-        """The body of a chat request, without the model's name.
-
-        If the mode cannot carry the schema, it is added as a system message.
-        """
+        """The body of a chat request, without the model's name; it says the schema where the mode cannot."""
         sent = {name: value for name, value in parameters.items() if name not in self.left_out}
         if max_tokens is not None and self.length_name not in self.left_out:
             sent[self.length_name] = max_tokens

@@ -27,7 +27,6 @@ from sag_retrieval.search.segments import (
     extract_segments,
     segment_documents,
     segment_options,
-    segment_text,
 )
 from sag_retrieval.search.weights import power
 
@@ -211,7 +210,7 @@ def _item(segment: Segment, source: DocumentResult, items: Sequence[Item]) -> It
     span = {name: getattr(segment, name) for name in ("chunk_start", "chunk_end", "start", "end")}
     metadata = {"document_id": segment.document_id, "title": title} | span
     return {
-        "text": segment_text(source.text, segment),
+        "text": source.text[segment.start : segment.end],
         "score": segment.score,
         "metadata": metadata,
         "previous_rank": min(inside, default=None),

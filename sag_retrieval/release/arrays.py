@@ -29,6 +29,7 @@ from sag_retrieval.release.mapped_arrays import (
     transposed,
 )
 from sag_retrieval.release.schema import NUMBERED, TABLES
+from sag_retrieval.release.table import LazyTables
 from sag_retrieval.release.text_index import Mentions, Postings, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
 
@@ -67,7 +68,6 @@ class Arrays:
     """Shape (documents + 1,): document d has the chunks `document_chunks[d]` to `document_chunks[d + 1]`."""
     chunk_main_key: Rows
     is_main_key: npt.NDArray[np.bool_]
-    """Whether the key is the main key of a chunk."""
     key_idf: Floats32
     highest_idf: float
     key_document_count: Rows
@@ -129,11 +129,7 @@ def places_of(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedAr
 
 
 def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
-    """The same where each id must be there; -1 for null.
-
-    Raises:
-        ReleaseError: If an id is not there.
-    """
+    """The same where each id must be there; -1 for null."""
     found = places_of(wanted, among)
     missing = np.flatnonzero((found < 0) & np.asarray(wanted.is_valid()))
     if len(missing):
@@ -145,11 +141,7 @@ def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
 def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table], *, is_weighed: bool = True) -> None:
     """Write lists in both directions, ranges, full text and names; `write_vectors` writes the vectors.
 
-    Args:
-        folder: Made if missing.
-        parts: The links by row number, made when a release is published.
-        rows: The tables of `release/schema.py` in their order; all but sections, tables are read.
-        is_weighed: Whether postings have weights: those of a layer alone mean nothing.
+    Postings of a layer are not weighed: its own weights mean nothing.
     """
     save_graph(folder, graph_arrays(parts))
     write_text(folder / "text", _texts(rows, parts.chunk_document), is_weighed=is_weighed)
@@ -230,15 +222,7 @@ def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:
 
 
 def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) -> Arrays:
-    """Map the files that `write_arrays` and `write_vectors` wrote; nothing is read yet.
-
-    Args:
-        folder: `vectors/` below it holds the vectors of events, keys and chunks.
-        vectors: The vectors, if the caller has opened them.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-    """
+    """Map the files that `write_arrays` and `write_vectors` wrote, or take the vectors given; nothing is read yet."""
     terms, chunk_text, document_text = open_text(folder / "text")
     return Arrays(
         **open_graph_arrays(folder / "graph"),
@@ -376,32 +360,20 @@ def _schema(name: str) -> pa.Schema:
     return pa.schema([field.remove_metadata() for field in TABLES[name]])
 
 
-class NumberedRows(Mapping[str, pa.Table]):
+def numbered_rows(rows: Mapping[str, pa.Table], arrays: Arrays) -> LazyTables[pa.Table]:
     """Tables as SQL reads them: with `row`, of events also `chunk_row`, of these and chunks `document_row`."""
 
-    def __init__(self, rows: Mapping[str, pa.Table], arrays: Arrays) -> None:
-        """Hold tables, of which none is opened yet, and the arrays that say which rows belong together."""
-        self._rows, self._arrays = rows, arrays
-
-    def __getitem__(self, name: str) -> pa.Table:
-        """The table with its numbers."""
-        rows = self._rows[name]
+    def numbered(name: str) -> pa.Table:
+        table = rows[name]
         if name not in NUMBERED:
-            return rows
-        numbers = {"row": np.arange(len(rows), dtype=np.int32)} | self._owners(name)
-        columns = {number: arrow_numbers(values) for number, values in numbers.items()}
-        return pa.table(columns | {column: rows[column] for column in rows.column_names})
-
-    def _owners(self, name: str) -> dict[str, Rows]:
-        arrays = self._arrays
+            return table
+        numbers = {"row": np.arange(len(table), dtype=np.int32)}
         if name == "chunks":
-            return {"document_row": arrays.chunk_document}
-        if name == "events":
-            return {"chunk_row": arrays.event_chunk, "document_row": arrays.chunk_document[arrays.event_chunk]}
-        return {}
+            numbers["document_row"] = arrays.chunk_document
+        elif name == "events":
+            chunk = arrays.event_chunk
+            numbers |= {"chunk_row": chunk, "document_row": arrays.chunk_document[chunk]}
+        columns = {number: arrow_numbers(values) for number, values in numbers.items()}
+        return pa.table(columns | {column: table[column] for column in table.column_names})
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+    return LazyTables(rows, numbered)

@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -94,13 +94,9 @@ def erase(aside: Path) -> None:
 
 
 def sweep(folder: Path, *names: str) -> int:
-    """Delete unfinished and half-deleted files directly below a folder; returns their number.
+    """Delete unfinished and half-deleted files directly below a folder, and hidden ones of these names; their number.
 
     The caller holds the lock under which they are written, so no process is using them.
-
-    Args:
-        folder: Where to look.
-        names: Beginnings of further hidden names to delete.
     """
     left = _left(folder, *names)
     for path in left:
@@ -160,24 +156,14 @@ def sums_of(path: Path, first: int, last: int) -> Words64:
 def _parts(path: Path, start: int, stop: int | None) -> Iterator[memoryview]:
     """A file's bytes in whole blocks, except the last; not mapped: a map crashes if the file is cut meanwhile."""
     buffer = memoryview(bytearray(_READ))
-    with path.open("rb", buffering=0) as file:
+    with path.open("rb") as file:
         file.seek(start)
         while stop is None or start < stop:
-            wanted = _READ if stop is None else min(_READ, stop - start)
-            read = _fill(file.readinto, buffer[:wanted])
-            if read:
-                yield buffer[:read]
-            if read < wanted:
+            read = file.readinto(buffer if stop is None else buffer[: stop - start])
+            if not read:
                 return
+            yield buffer[:read]
             start += read
-
-
-def _fill(readinto: Callable[[memoryview], int | None], buffer: memoryview) -> int:
-    """Read until the buffer is full or the file ends; returns the number of bytes."""
-    done = 0
-    while done < len(buffer) and (read := readinto(buffer[done:])):
-        done += read
-    return done
 
 
 def _sums_of(part: memoryview) -> list[int]:
@@ -226,11 +212,7 @@ def wrong_made(folder: Path) -> str:
 
 
 def check_made(folder: Path) -> str:
-    """Compare the files of a folder with its list, and return its mark; version 0.1 listed no files.
-
-    Raises:
-        ReleaseError: If the list cannot be read, or a file is not as it was written.
-    """
+    """Compare the files of a folder with its list, and return its mark; version 0.1 listed no files."""
     try:
         text = (folder / MADE).read_text(encoding="utf-8")
         if _OLD_MARK.fullmatch(text):
@@ -257,8 +239,9 @@ def _damaged(folder: Path, name: str, what: str) -> ReleaseError:
 
 def write_sums(folder: Path) -> None:
     """Store a hash of each file below the folder."""
-    files = {path.relative_to(folder).as_posix(): _hash(path.read_bytes()) for path in _files(folder)}
-    kept = {"files": files, "own": _hash(json.dumps(files, sort_keys=True).encode())}
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / SUMS)
+    files = {path.relative_to(folder).as_posix(): durable.digest_of(path, 12) for path in paths}
+    kept = {"files": files, "own": _hash(files)}
     durable.write_text(folder / SUMS, json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False))
 
 
@@ -269,7 +252,7 @@ def wrong_files(folder: Path) -> Iterator[tuple[str, str]]:
     try:
         kept = json.loads((folder / SUMS).read_text(encoding="utf-8"))
         files = dict(kept["files"])
-        is_own = kept["own"] == _hash(json.dumps(files, sort_keys=True).encode())
+        is_own = kept["own"] == _hash(files)
     except (OSError, ValueError, KeyError, TypeError) as error:
         yield SUMS, f"it cannot be read ({error})"
         return
@@ -278,15 +261,11 @@ def wrong_files(folder: Path) -> Iterator[tuple[str, str]]:
         return
     for name, digest in files.items():
         try:
-            if _hash((folder / name).read_bytes()) != digest:
+            if durable.digest_of(folder / name, 12) != digest:
                 yield name, "its bytes are not those that were written"
         except OSError as error:
             yield name, f"it cannot be read ({error.strerror})"
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
-
-
-def _hash(data: bytes) -> str:
-    return blake2b(data, digest_size=12).hexdigest()
+def _hash(files: Mapping[str, str]) -> str:
+    return blake2b(json.dumps(files, sort_keys=True).encode(), digest_size=12).hexdigest()

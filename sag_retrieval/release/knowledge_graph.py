@@ -17,7 +17,7 @@ from sag_retrieval.core.records import make_id
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.language.words import normal_name, words
 from sag_retrieval.release.arrays import Arrays, GraphParts, Index, row_numbers
-from sag_retrieval.release.mapped_arrays import CsrLists, group, map_array, map_rows, map_trie, save_array
+from sag_retrieval.release.mapped_arrays import CsrLists, group, map_array, map_rows, map_trie, save_array, save_rows
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.table import no_rows
 from sag_retrieval.release.text_index import SHORTEST_NAME, cuts_word, names_at, readings_of
@@ -29,7 +29,6 @@ class MappedTexts:
     """Texts in an Arrow file, read one at a time."""
 
     def __init__(self, path: Path) -> None:
-        """Map the file."""
         self._column = map_rows(path)["text"]
 
     def __len__(self) -> int:
@@ -62,9 +61,8 @@ class Names:
 
     def save(self, path: Path) -> None:
         """Write the files; the path is the prefix of their names."""
-        table = pa.table({"text": pa.array(list(self.texts), pa.large_string())})
-        with pa.OSFile(f"{path}.texts.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
+        texts = pa.table({"text": pa.array(list(self.texts), pa.large_string())})
+        save_rows(path.with_name(f"{path.name}.texts.arrow"), texts)
         self.words.save(f"{path}.words.marisa")
         self.rows_of.save(path)
         save_array(path.with_name(f"{path.name}.sizes"), self.sizes)
@@ -179,15 +177,7 @@ def build_graph(
     document: Rows,
     is_walked: Flags | None = None,
 ) -> KnowledgeGraph:
-    """The graph of triples given as rows of names.
-
-    Args:
-        entities: Names of the entities.
-        relations: Names of the relations.
-        triples: Head, relation and tail of each triple, shape (triples,) each.
-        document: The document of each triple.
-        is_walked: Which triples paths may use; None: all.
-    """
+    """The graph of triples given as rows of names; paths use those that `is_walked`, or all."""
     head, relation, tail = triples
     edges = np.arange(2 * len(head))
     ends = np.empty(len(edges), np.int64)
@@ -316,7 +306,8 @@ def _mentions_of(keys: pa.Table, links: GraphParts | Arrays) -> tuple[Rows, Rows
 
     An event's main key is that of its chunk, or its first text key where the chunk has none. Dates are left out.
     """
-    is_entity = np.asarray(keys["value_string"].is_valid()) & ~_is_attribute(keys["key_type"].to_pylist())
+    is_entity = np.asarray(keys["value_string"].is_valid())
+    is_entity = is_entity & np.array([each not in _ATTRIBUTE_TYPES for each in keys["key_type"].to_pylist()], np.bool_)
     event, place = links.event_keys.gather(np.arange(len(links.event_keys)))
     key = links.event_keys.items[place]
     kept = is_entity[key] if len(key) else np.zeros(0, np.bool_)
@@ -346,10 +337,6 @@ def _unlisted(ids: Sequence[str], names: Sequence[str]) -> Iterator[str]:
     for key, name in zip(ids, names, strict=True):
         if any(map(str.isdigit, name)) and key == make_id("k", "date", normal_name(name)):
             yield key
-
-
-def _is_attribute(types: Sequence[str]) -> Flags:
-    return np.array([each in _ATTRIBUTE_TYPES for each in types], np.bool_)
 
 
 class _Entities:

@@ -20,17 +20,9 @@ from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Arrays, GraphParts, graph_arrays, open_graph_arrays, places_of
 from sag_retrieval.release.key_weights import Smoothing, idf_of
-from sag_retrieval.release.mapped_arrays import (
-    CsrLists,
-    FilePlace,
-    ends_of,
-    group,
-    map_trie,
-    narrow,
-    transposed,
-)
+from sag_retrieval.release.mapped_arrays import CsrLists, FilePlace, ends_of, group, map_trie, narrow, transposed
 from sag_retrieval.release.text_index import Mentions, Postings, TermCounts, Terms, Vocabulary
-from sag_retrieval.release.topk import BinaryIndex, top_k
+from sag_retrieval.release.topk import BinaryIndex
 from sag_retrieval.release.vectors import PlacedRows, SparseVectors, VectorSet
 
 
@@ -46,7 +38,6 @@ class Joined:
     """The first number of each layer, and the end of the last."""
 
     def __len__(self) -> int:
-        """Rows of the release."""
         return len(self.source)
 
     def without(self, rows: npt.NDArray[np.bool_]) -> "Joined":
@@ -100,25 +91,17 @@ def _comparable(columns: Sequence[pa.ChunkedArray]) -> list[npt.NDArray[Any]]:
     whole = [column.combine_chunks() for column in columns]
     widths = {int(width) for each in whole for width in pc.unique(pc.binary_length(each)).to_pylist()}
     if len(widths) == 1 and (width := widths.pop()):
-        found = [
-            np.frombuffer(each.buffers()[2], np.uint8, width * len(each), _start(each)) for each in whole if len(each)
-        ]
-        if not any((each == 0).any() for each in found):  # NumPy takes zeros at an end for padding
-            filled = iter(found)
-            return [next(filled).view(f"S{width}") if len(each) else np.zeros(0, f"S{width}") for each in whole]
+        fixed = (each.cast(pa.binary(width)).buffers()[1] for each in whole)
+        found = [np.frombuffer(each, f"S{width}") for each in fixed]
+        if not any((each.view(np.uint8) == 0).any() for each in found):  # NumPy takes zeros at an end for padding
+            return found
     return [np.array(each.to_pylist(), object) for each in whole]  # `to_numpy` would import pandas
-
-
-def _start(ids: pa.StringArray) -> int:
-    """The byte at which the text of an array begins."""
-    return int(np.frombuffer(ids.buffers()[1], np.int32, 1, 4 * ids.offset)[0])
 
 
 def below(owners: Sequence[Rows64]) -> Joined:
     """The rows whose owner is shown, by owner; rows of one owner in their order.
 
-    Args:
-        owners: By layer: the row of the release of each row's owner; -1 where that is hidden.
+    `owners` gives by layer the row of the release of each row's owner; -1 where that is hidden.
     """
     owner = np.concatenate(owners)
     shown = np.flatnonzero(owner >= 0)
@@ -187,13 +170,7 @@ class JoinedLinks:
 
 
 def join_links(layers: Sequence[Layer], smoothing: Smoothing, documents: Joined | None = None) -> JoinedLinks:
-    """Put the rows and links of layers together.
-
-    Args:
-        layers: In their order.
-        smoothing: Of the weights of keys.
-        documents: Which documents are shown; None: all, of each that of the last layer.
-    """
+    """Put the rows and links of layers together; `documents` are shown, or all, of each that of the last layer."""
     if documents is None:
         documents = overlay([layer.rows("documents")["document_id"] for layer in layers])
     documents = documents.alone()
@@ -235,12 +212,11 @@ def _links(layers: Sequence[Layer], rows: Mapping[str, Joined]) -> tuple[CsrList
     unused = np.bincount(chunk_keys.items, minlength=len(keys)) == 0
     left = np.cumsum(~unused) - 1
     counts = np.concatenate([counts for _, counts in chunk_lists])[places]
-    event_keys, chunk_keys = (CsrLists(each.starts, _renumbered(left, each.items)) for each in (event_keys, chunk_keys))
+    if len(left):
+        event_keys, chunk_keys = (
+            CsrLists(each.starts, left[each.items].astype(np.int32)) for each in (event_keys, chunk_keys)
+        )
     return event_keys, chunk_keys, counts, keys.without(unused)
-
-
-def _renumbered(left: Rows64, items: Rows) -> Rows:
-    return left[items].astype(np.int32) if len(left) else items
 
 
 def _shown(lists: Sequence[CsrLists], owners: Joined, keys: Joined) -> tuple[CsrLists, Rows64]:
@@ -252,12 +228,8 @@ def _shown(lists: Sequence[CsrLists], owners: Joined, keys: Joined) -> tuple[Csr
 
 
 def _parts(
-    layers: Sequence[Layer],
-    rows: Mapping[str, Joined],
-    links: tuple[CsrLists, CsrLists, Rows],
-    smoothing: Smoothing,
+    layers: Sequence[Layer], rows: Mapping[str, Joined], links: tuple[CsrLists, CsrLists, Rows], smoothing: Smoothing
 ) -> GraphParts:
-    """The links of the release by its rows."""
     event_keys, chunk_keys, counts = links
     documents, chunks, events, keys = (rows[name] for name in ("documents", "chunks", "events", "keys"))
     column = partial(_column, layers)
@@ -434,53 +406,32 @@ def shown_vectors(vectors: SparseVectors, joined: Joined) -> SparseVectors:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JoinedVectors:
+class JoinedVectors(VectorSet):
     """Vectors that lie apart, by layer: each layer scores its rows, all together are ranked."""
 
     layers: Sequence[VectorSet]
     joined: Joined
 
     @property
-    def row_count(self) -> int:
-        """Rows of the table."""
-        return len(self.joined)
-
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return self.layers[0].dimension
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.joined), self.layers[0].dimension
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
         numbers = self.joined.source if rows is None else self.joined.source[rows]
         return np.concatenate([layer.scores(query) for layer in self.layers])[numbers]
 
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
-        """The k best allowed rows."""
-        scores = self.scores(query)
-        return top_k(scores if allowed is None else np.where(allowed, scores, np.float32(0)), k)
-
-    def likeness(self, query: Vectors) -> Floats32 | None:
-        """None: each layer scores all its rows."""
-        del query
-        return None
-
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows."""
-        numbers = self.joined.source[rows]
-        layer = np.searchsorted(self.joined.firsts, numbers, side="right") - 1
-        order, taken = [np.zeros(0, np.int64)], list[Vectors]()
-        for place in np.unique(layer).tolist():
-            chosen = np.flatnonzero(layer == place)
-            order.append(chosen)
-            taken.append(self.layers[place].take((numbers[chosen] - self.joined.firsts[place]).astype(np.int32)))
-        back = np.argsort(np.concatenate(order), kind="stable")
-        if not taken:
-            return self.layers[0].take(np.zeros(0, np.int32))
-        sparse = [each for each in taken if isinstance(each, csr_array)]
-        if sparse:
-            return csr_array(csr_array(vstack(sparse, format="csr"))[back])
-        return np.concatenate([np.asarray(each) for each in taken])[back]
+        numbers, firsts = self.joined.source[rows], self.joined.firsts
+        layer = np.searchsorted(firsts, numbers, side="right") - 1
+        places = np.unique(layer).tolist() or [0]
+        taken = [self.layers[n].take((numbers[layer == n] - firsts[n]).astype(np.int32)) for n in places]
+        back = np.argsort(np.argsort(layer, kind="stable"))
+        if isinstance(taken[0], csr_array):
+            return csr_array(csr_array(vstack(taken, format="csr"))[back])
+        return np.concatenate(taken)[back]
 
 
 def join_signs(layers: Sequence[BinaryIndex], joined: Joined) -> BinaryIndex:

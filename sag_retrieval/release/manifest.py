@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,6 @@ from sag_retrieval.release.schema import SCHEMA_VERSION
 CHECKSUMS: Final = "checksums.npy"
 """File with the checksums of all small files, in the order of their names."""
 OF_LARGE: Final = "checksums/"
-"""Folder of the checksums of large files."""
 _LARGE: Final = 16
 """A file of more blocks is large: 1 MB."""
 
@@ -47,12 +46,7 @@ def packed_list(files: Mapping[str, tuple[int, str]]) -> str:
 
 
 def unpacked_list(held: object) -> dict[str, tuple[int, str]]:
-    """The list of files that a manifest holds; empty where it holds none, as in version 0.1.
-
-    Raises:
-        ValueError: If it is none that `packed_list` made.
-        TypeError: If it is no text.
-    """
+    """The list of files that a manifest holds; empty where it holds none, as in version 0.1."""
     if not held:
         return {}
     if not isinstance(held, str):
@@ -81,11 +75,7 @@ def _has_sums(name: str) -> bool:
 def _read_sums(
     folder: Path, files: Mapping[str, tuple[int, str]], damaged: Callable[[str, str], ReleaseError]
 ) -> tuple[Words64, Mapping[str, int]]:
-    """The checksums of all blocks, and where those of each file start.
-
-    Raises:
-        ReleaseError: If a file of checksums is missing, or not as it was published.
-    """
+    """The checksums of all blocks, and where those of each file start."""
 
     def read(name: str) -> Words64:
         if name not in files or durable.digest_of(folder / name) != files[name][1]:
@@ -114,7 +104,6 @@ Verify = Literal["lazy", "full", "off"]
 _SPAN: Final = 256
 """Blocks that one thread checks at a time: 16 MB."""
 RELEASES: Final = "releases"
-"""Where the releases of a home lie, each in a folder of its id."""
 _LAYERS: Final = "layers/"
 _AT_ONCE: Final = 4
 _MANY: Final = 1 / 3
@@ -227,12 +216,8 @@ def layer_path(number: int) -> str:
     return f"{_LAYERS}{number}/" if number else ""
 
 
-class Fill(Protocol):
-    """Fetches blocks of files that lie elsewhere."""
-
-    def __call__(self, name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
-        """Put blocks of a file in their places, those that are not there; with `again`, all of them."""
-        ...
+Fill = Callable[[str, Sequence[tuple[int, int]], bool], None]
+"""Fetches blocks of a file that lies elsewhere: those that are not there, or, if the last is true, all of them."""
 
 
 class Contents:
@@ -243,12 +228,7 @@ class Contents:
     """
 
     def __init__(self, folder: Path, manifest: Manifest, verify: Verify = "lazy", fill: Fill | None = None) -> None:
-        """Compare the lengths of all files; with `full` their bytes as well; `fill` fetches what is about to be read.
-
-        Raises:
-            ReleaseError: If a file is missing, has another length, or, with `full`, cannot be verified or has changed.
-            SettingsError: If `verify` is none of these.
-        """
+        """Compare the lengths of all files; with `full` their bytes too; `fill` fetches what is about to be read."""
         if verify not in get_args(Verify):
             raise SettingsError(f"verify {verify!r} is none of {', '.join(get_args(Verify))}")
         self.folder = folder
@@ -277,14 +257,12 @@ class Contents:
         return sorted(name.removesuffix(suffix) for name in inside if "/" not in name)
 
     def place(self, below: str) -> FilePlace:
-        """Where a file or folder lies; a packed layer is checked and read when it is first asked for.
-
-        Raises:
-            ReleaseError: If a packed layer is not as it was published.
-        """
+        """Where a file or folder lies; a packed layer is checked and read when it is first asked for."""
         layer = "/".join(below.split("/")[:2])
         name = f"{layer}/{PACK}"
-        if not below.startswith(_LAYERS) or (name not in self.files if self.files else not self._is_file(name)):
+        if not below.startswith(_LAYERS) or (
+            name not in self.files if self.files else not (self.folder / name).is_file()
+        ):
             return self.folder / below
         if name not in self._packs:
             self.check(name)
@@ -294,15 +272,8 @@ class Contents:
                 raise self.damaged(name, str(error)) from error
         return self._packs[name] / below.removeprefix(layer)
 
-    def _is_file(self, name: str) -> bool:
-        return (self.folder / name).is_file()
-
     def check(self, *wanted: str) -> None:
-        """Compare files with their checksums: files by name, all below a folder by its name with `/`, all by "".
-
-        Raises:
-            ReleaseError: If one is not as it was published.
-        """
+        """Compare files with their checksums: files by name, all below a folder by its name with `/`, all by ""."""
         if not self.is_checked:
             return
         names = [name for name in self._first if any(_is_meant(name, each) for each in wanted)]
@@ -318,11 +289,7 @@ class Contents:
                     pass
 
     def check_blocks(self, name: str, blocks: npt.NDArray[np.int64]) -> None:
-        """Compare some blocks of a file with their checksums.
-
-        Raises:
-            ReleaseError: If one is not as it was published.
-        """
+        """Compare some blocks of a file with their checksums."""
         if not self.is_checked:
             return
         start = self._first[name]
@@ -351,9 +318,9 @@ class Contents:
             for at in range(first, last, _SPAN):
                 yield name, at, min(at + _SPAN, last)
 
-    def _fetch(self, name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
+    def _fetch(self, name: str, spans: Sequence[tuple[int, int]]) -> None:
         if self._fill and spans:
-            self._fill(name, spans, again=again)
+            self._fill(name, spans, False)  # noqa: FBT003  it is called by place
 
     def _check_span(self, name: str, first: int, last: int) -> None:
         start = self._first[name]
@@ -361,7 +328,7 @@ class Contents:
         try:
             found = sums_of(self.folder / name, first, last)
             if self._fill and not np.array_equal(found, wanted):
-                self._fill(name, [(first, last)], again=True)
+                self._fill(name, [(first, last)], True)  # noqa: FBT003
                 found = sums_of(self.folder / name, first, last)
         except OSError as error:
             raise self.damaged(name, f"it cannot be read ({error.strerror})") from error

@@ -3,27 +3,25 @@
 The files of a small layer are packed into one compressed file, which is read into memory instead.
 """
 
-import math
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, Final
 
 import marisa_trie
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.table import no_rows
 
 PACK: Final = "packed.arrow"
-"""File that a packed layer consists of."""
 PACKED_ROWS: Final = 50_000
 """Chunks and events that a packed layer has at most: those of a larger one stay mapped, and out of memory."""
 _ALIGNED: Final = 64
@@ -45,12 +43,10 @@ class PackedPath:
         return self.inside.rpartition("/")[2]
 
     def __truediv__(self, name: str) -> "PackedPath":
-        """The path of something in this folder."""
         inside = "/".join(part for part in (self.inside, *name.split("/")) if part)
         return replace(self, inside=inside)
 
     def __str__(self) -> str:
-        """The path of the pack and of what is inside."""
         return f"{self.pack}: {self.inside}"
 
     def with_name(self, name: str) -> "PackedPath":
@@ -68,11 +64,7 @@ class PackedPath:
         return [name for name in found if "/" not in name]
 
     def read(self) -> pa.Buffer:
-        """The bytes of a file, not copied.
-
-        Raises:
-            FileNotFoundError: If there is none.
-        """
+        """The bytes of a file, not copied."""
         if self.inside not in self.members:
             raise FileNotFoundError(str(self))
         return self.members[self.inside]
@@ -103,12 +95,7 @@ def pack_folder(folder: Path) -> None:
 
 
 def open_pack(path: Path) -> PackedPath:
-    """Read a packed folder into memory.
-
-    Raises:
-        OSError: If the file cannot be read.
-        pa.ArrowException: If it is none that `pack_folder` wrote.
-    """
+    """Read a packed folder into memory."""
     with pa.memory_map(str(path)) as source:
         rows = pa.ipc.open_file(source).read_all().combine_chunks()
     names, sizes = rows["name"].to_pylist(), rows["size"].to_pylist()
@@ -137,42 +124,21 @@ def save_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 def map_array(path: FilePlace) -> npt.NDArray[Any]:
-    """The array of `<path>.npy`, mapped into memory read-only, or that of a packed layer, as a plain array.
-
-    Raises:
-        ReleaseError: If the file is missing or not an array.
-    """
+    """The array of `<path>.npy`, mapped into memory read-only, or that of a packed layer, as a plain array."""
     whole = path.with_name(f"{path.name}.npy")
     try:
-        with pa.BufferReader(whole.read()) if isinstance(whole, PackedPath) else whole.open("rb") as file:
-            shape, is_fortran, dtype = _header(file)
-            if not math.prod(shape):  # an array without elements cannot be mapped
-                return np.zeros(shape, dtype)
-            order: Literal["C", "F"] = "F" if is_fortran else "C"
-            if isinstance(whole, PackedPath):
-                return np.frombuffer(whole.read(), dtype, math.prod(shape), file.tell()).reshape(shape, order=order)
-            return np.memmap(file, dtype, "r", file.tell(), shape, order).view(np.ndarray)
+        if isinstance(whole, PackedPath):
+            with pa.BufferReader(whole.read()) as file:
+                return np.asarray(np.lib.format.read_array(file))
+        return np.lib.format.open_memmap(whole, mode="r").view(np.ndarray)
     except FileNotFoundError as error:
         raise ReleaseError(f"{whole} is missing; {MEND}") from error
     except (OSError, ValueError, EOFError, TypeError, SyntaxError) as error:
         raise ReleaseError(f"{whole} is damaged ({error}); {MEND}") from error
 
 
-def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, is_fortran, dtype = read(file)
-    if dtype.hasobject:
-        raise ValueError(f"it holds {dtype}")
-    return shape, is_fortran, dtype
-
-
 def map_trie(path: FilePlace) -> marisa_trie.Trie:
-    """A saved dictionary, mapped into memory, or that of a packed layer.
-
-    Raises:
-        ReleaseError: If the file is missing or no dictionary.
-    """
+    """A saved dictionary, mapped into memory, or that of a packed layer."""
     try:
         if isinstance(path, PackedPath):
             return marisa_trie.Trie().frombytes(path.read().to_pybytes())
@@ -182,11 +148,7 @@ def map_trie(path: FilePlace) -> marisa_trie.Trie:
 
 
 def map_rows(path: FilePlace) -> pa.Table:
-    """The rows of an Arrow file, mapped into memory, or those of a packed layer.
-
-    Raises:
-        ReleaseError: If the file is missing or no Arrow file.
-    """
+    """The rows of an Arrow file, mapped into memory, or those of a packed layer."""
     try:
         with pa.BufferReader(path.read()) if isinstance(path, PackedPath) else pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).read_all()
@@ -206,9 +168,6 @@ def take_rows(table: pa.Table, rows: npt.ArrayLike) -> pa.Table:
 
     Arrow's own `take` first joins all batches of a column of text: a copy of the whole column, and beyond 2 GiB an
     error.
-
-    Raises:
-        IndexError: If there is no such row.
     """
     numbers = np.asarray(rows, np.int64)
     if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(table)):
@@ -243,16 +202,13 @@ class RemappedArray:
     """Rows of a saved array, mapped again for each access: what was read does not count as memory in use."""
 
     def __init__(self, path: Path) -> None:
-        """Hold the path of `save_array`."""
         self._path = path
         self.shape = map_array(path).shape
 
     def __len__(self) -> int:
-        """How many rows there are."""
         return int(self.shape[0])
 
     def __getitem__(self, rows: Any) -> npt.NDArray[Any]:  # noqa: ANN401  whatever an array takes
-        """The rows of a slice or of row numbers."""
         return np.asarray(map_array(self._path)[rows])
 
 
@@ -264,7 +220,6 @@ class CsrLists:
     items: Rows
 
     def __len__(self) -> int:
-        """How many lists there are."""
         return len(self.starts) - 1
 
     def row(self, row: int) -> Rows:
@@ -319,7 +274,7 @@ def group(owners: npt.NDArray[Any], items: npt.NDArray[Any], count: int) -> tupl
     """Lists of the items of each owner 0 … count − 1, ascending, and the order in which pairs were taken."""
     width = int(items.max(initial=0)) + 1
     order = np.argsort(owners.astype(np.int64) * width + items, kind="stable")  # half the time of two sorts
-    starts = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
+    starts = ends_of(np.bincount(owners, minlength=count))
     return CsrLists(starts, np.asarray(items, np.int32)[order]), order
 
 
@@ -342,37 +297,3 @@ def ends_of(sizes: npt.ArrayLike) -> Starts:
 def join(parts: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Concatenated arrays; empty for none."""
     return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype, copy=False)
-
-
-@dataclass(frozen=True, slots=True)
-class SparseRun:
-    """One block on disk, by dimension."""
-
-    starts: Starts
-    rows: Path
-    values: Path
-
-
-def write_run(path: Path, rows: Rows, block: csc_array) -> SparseRun:
-    """Write a block's entries by dimension next to `path`; `rows` are its row numbers."""
-    block.sort_indices()
-    run = SparseRun(block.indptr.astype(np.int64), path.with_suffix(".rows"), path.with_suffix(".values"))
-    save_array(run.rows, rows[block.indices])
-    save_array(run.values, block.data.astype(np.float32, copy=False))
-    return run
-
-
-def merge_runs(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: list[tuple[Starts, Path]]) -> None:
-    """Concatenate the blocks' entries of each dimension; blocks come in ascending row order."""
-    if starts[-1] == 0:
-        save_array(path, np.zeros(0, dtype))
-        return
-    target = path.with_name(f"{path.name}.npy")
-    merged = new_array(target, dtype, (int(starts[-1]),))
-    free = starts[:-1].copy()
-    for first, run in parts:
-        block, sizes = map_array(run), np.diff(first)
-        for column in np.flatnonzero(sizes):
-            merged[free[column] : free[column] + sizes[column]] = block[first[column] : first[column + 1]]
-        free += sizes
-    merged.flush()

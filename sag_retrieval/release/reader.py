@@ -21,12 +21,12 @@ from sag_retrieval.core.durable import take_lock
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.protocols import Embedder, expect_fingerprint
-from sag_retrieval.release.arrays import Allowed, Arrays, Index, NumberedRows, open_arrays
+from sag_retrieval.release.arrays import Allowed, Arrays, Index, numbered_rows, open_arrays
 from sag_retrieval.release.folders import wrong_lengths
 from sag_retrieval.release.layers import Joined, Layer, join_links
 from sag_retrieval.release.manifest import MANIFEST, Contents, Fill, Manifest, Verify, layer_path
 from sag_retrieval.release.releases import Releases
-from sag_retrieval.release.sandbox import Restriction, SandboxOptions, SqlSandbox, open_sandbox
+from sag_retrieval.release.sandbox import Restriction, SandboxOptions, SqlSandbox
 from sag_retrieval.release.tables import (
     MADE,
     RowFiles,
@@ -44,23 +44,10 @@ OpenEmbedder = Callable[[str, Path], Embedder]
 _AT_ONCE = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReleaseParts:
-    """What a release holds; files of rows and vectors are read when they are first used."""
-
-    arrays: Arrays
-    rows: RowTables
-    vectors: VectorTables
-    joined: Mapping[str, Joined]
-    """By table: which rows of the layers are shown; empty for one layer."""
-
-
-def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = "mapped") -> ReleaseParts:
-    """Map the files of a release; of several layers the arrays are put together.
-
-    Raises:
-        ReleaseError: If a file is damaged, or arrays do not fit one another.
-    """
+def open_contents(
+    contents: Contents, manifest: Manifest, vectors: VectorMode = "mapped"
+) -> tuple[RowTables, Arrays, VectorTables]:
+    """Map the files of a release, of which those of rows and vectors are read when they are first used."""
     below = [layer_path(number) for number in range(len(manifest.layer_counts))]
     contents.check(*(f"{layer}arrays/{part}/" for layer in below for part in ("graph", "text", "names")))
     tables = VectorTables(contents, manifest, vectors)
@@ -77,7 +64,7 @@ def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = 
             raise damaged_arrays(manifest, str(error)) from error
         joined = tables.joined = found.rows
     check_arrays(arrays, manifest, is_trusted=contents.is_checked)
-    return ReleaseParts(arrays, RowTables(contents, manifest, files, arrays, joined), tables, joined)
+    return RowTables(manifest, files, arrays, joined), arrays, tables
 
 
 class Reader:
@@ -139,11 +126,7 @@ class Reader:
 
     @cached_property
     def index(self) -> Index:
-        """Rows, arrays and embedder, in memory maps; rows and vectors of a table are checked when it is first used.
-
-        Raises:
-            ReleaseError: If a file is damaged.
-        """
+        """Rows, arrays and embedder, in memory maps; rows and vectors of a table are checked when it is first used."""
         with self._lock:
             self.contents.check("embedder/")
             embedder = self._open_embedder(self.manifest.embedding_model, self.folder / "embedder")
@@ -153,37 +136,26 @@ class Reader:
                     f"release {self.manifest.release_id} was embedded by {self.manifest.embedder_fingerprint}, "
                     f"queries would be by {embedder.fingerprint}; open it with the embedder it was made with"
                 )
-            opened = open_contents(self.contents, self.manifest, self._vectors)
-            return Index(opened.rows, opened.arrays, embedder)
+            rows, arrays, _ = open_contents(self.contents, self.manifest, self._vectors)
+            return Index(rows, arrays, embedder)
 
     @cached_property
     def sandbox(self) -> SqlSandbox:
-        """The only way to its SQL tables, which are the rows of `index`, with their numbers.
-
-        Raises:
-            ReleaseError: If a file is damaged.
-        """
+        """The only way to its SQL tables, which are the rows of `index`, with their numbers."""
         index = self.index
         with self._lock:
             options = SandboxOptions(schema=schema_of_release(self.manifest.key_schema))
-            tables = NumberedRows(index.rows, index.arrays)
-            return open_sandbox(tables, options=options, index=index, gone=lambda: self.gone)
+            return SqlSandbox(
+                numbered_rows(index.rows, index.arrays), options=options, index=index, gone=lambda: self.gone
+            )
 
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
-        """The rows that a restriction, and that of this reader, leave; None: all.
-
-        Raises:
-            FilterError: If it is refused.
-        """
+        """The rows that a restriction, and that of this reader, leave; None: all."""
         is_free = sql is None and (where is None or where == {}) and not self.within
         return None if is_free else self.sandbox.allowed(sql, where)
 
     def under(self, sql: Restriction, where: Mapping[str, object] | None) -> "Reader":
-        """The same release for someone who may see no more than a restriction leaves; closing it closes nothing.
-
-        Raises:
-            FilterError: If the restriction is refused.
-        """
+        """The same release for someone who may see no more than a restriction leaves; closing it closes nothing."""
         found = copy(self)
         found.__dict__["sandbox"] = self.sandbox.under(sql, where)
         found._within = json.dumps([self._within, sql, where], ensure_ascii=False, sort_keys=True, default=str)  # noqa: SLF001
@@ -202,11 +174,7 @@ def open_reader(
     verify: Verify = "lazy",
     vectors: VectorMode = "mapped",
 ) -> Reader:
-    """Open the release with this id, or the current one, below a home.
-
-    Raises:
-        ReleaseError: If it is not there, or was pruned while it was being opened.
-    """
+    """Open the release with this id, or the current one, below a home."""
     by_block, below = verify == "lazy", Releases(home)
     for _ in range(3):  # a release may be pruned between reading the pointer and opening it
         try:
@@ -230,9 +198,7 @@ class FileFault:
 def verify_release(folder: Path, *, deep: bool = True) -> list[FileFault]:
     """The faults of a release by file; empty if it is as it was published.
 
-    Args:
-        folder: The release's folder.
-        deep: Compare the hash of every file; else only the lengths, and whether tables and arrays fit one another.
+    Unless `deep`, only lengths are compared, and whether tables and arrays fit one another.
     """
     try:
         manifest = Manifest.read(folder)
@@ -264,14 +230,13 @@ def _fault_of(path: Path, wanted: str) -> str:
 
 
 def _misfits(folder: Path, manifest: Manifest) -> Iterator[FileFault]:
-    """Tables and arrays that do not fit one another or the counts of the manifest."""
     contents = Contents(folder, manifest, "off")
     try:
-        opened = open_contents(contents, manifest)
+        rows, _, vectors = open_contents(contents, manifest)
     except ReleaseError as error:
         yield FileFault("arrays", str(error))
         return
-    for name, tables in (("rows", opened.rows), ("arrays/vectors", opened.vectors)):
+    for name, tables in (("rows", rows), ("arrays/vectors", vectors)):
         for table in set(tables) - set(MADE):  # what is made of others has no fault of its own
             try:
                 tables[table]

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.durable import take_lock
-from sag_retrieval.core.errors import ReleaseError, SettingsError
+from sag_retrieval.core.errors import ReleaseError, SettingsError, shown
 from sag_retrieval.core.home_urls import shown_home, url_of
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 POINTER = "CURRENT"
 DRAFT_POINTER: Final = f".{POINTER}."
-_SHOWN: Final = 60
 _ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,127}")
 _log = logging.getLogger(__name__)
 _LONGEST_GRACE = 1_000_000
@@ -84,7 +83,6 @@ class Releases:
     """The releases below a home."""
 
     def __init__(self, home: Path) -> None:
-        """Hold the home, which may be empty."""
         self.home = home
         self.folder = home / RELEASES
 
@@ -115,16 +113,12 @@ class Releases:
         return paths_of((self.folder / (self.current() or "none")).resolve())
 
     def path(self, release_id: str | None = None, *, by_block: bool = False) -> Path:
-        """Folder of a release; None: of the current one. `by_block` leaves vectors in a bucket for `remote.filler`.
-
-        Raises:
-            ReleaseError: If it is not there.
-        """
+        """Folder of a release; None: of the current one. `by_block` leaves vectors in a bucket for `remote.filler`."""
         if release_id is None:
             return self._current_path(by_block=by_block)
         if not _ID.fullmatch(release_id) or not self._is_here(release_id, by_block=by_block):
             below = url_of(self.home) or self.folder
-            raise ReleaseError(f"release {_shown(release_id)} is not below {below}; `sag releases list` shows what is")
+            raise ReleaseError(f"release {shown(release_id)} is not below {below}; `sag releases list` shows what is")
         return self.folder / release_id
 
     def _is_here(self, release_id: str, *, by_block: bool) -> bool:
@@ -138,7 +132,7 @@ class Releases:
         if chosen is None and (self.remote or not os.path.lexists(pointer)):
             raise ReleaseError(f"no release below {shown_home(self.home)} yet; make one with `sag ingest`")
         if chosen is None or not self._is_here(chosen, by_block=by_block):
-            named = _shown(chosen) if chosen else "no valid id"
+            named = shown(chosen) if chosen else "no valid id"
             raise ReleaseError(
                 f"{POINTER if self.remote else pointer} names {named}, and no such release is below "
                 f"{url_of(self.home) or self.folder}; publish again with `sag ingest`"
@@ -156,12 +150,7 @@ class Releases:
         return [found.manifest for found in self.found() if found.manifest is not None]
 
     def promote(self, release_id: str) -> None:
-        """Make a release current by one rename; readers of other releases are not affected.
-
-        Raises:
-            ReleaseError: If it is not there, or this package cannot open it.
-            SourceError: If another process keeps writing below the home.
-        """
+        """Make a release current by one rename; readers of other releases are not affected."""
         with write_lock(self.home):
             Manifest.read(self.path(release_id))
             self.make_current(release_id)
@@ -183,10 +172,6 @@ def paths_of(folder: Path) -> dict[str, Path]:
     """What other programs open of a release: `duckdb`, a file of views, `parquet` and `lance`; those that there are."""
     known = {"duckdb": DATABASE, "parquet": OPEN_TABLES, "lance": LANCE}
     return {name: folder / file for name, file in known.items() if (folder / file).exists()}
-
-
-def _shown(given: str) -> str:
-    return repr(given if len(given) <= _SHOWN else given[:_SHOWN] + "…")
 
 
 def measurements_of(manifest: Manifest) -> list[dict[str, Any]]:

@@ -19,8 +19,7 @@ from sag_retrieval.core.errors import BucketError
 from sag_retrieval.release.manifest import MANIFEST, Fill, unpacked_list
 from sag_retrieval.release.schema import LANCE
 from sag_retrieval.release.vectors import DENSE
-from sag_retrieval.remote.buckets import write_conditional
-from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below, make_room, touch
+from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below, make_room, touch, write_conditional
 
 POINTER: Final = "CURRENT"
 _BELOW: Final = "releases/"
@@ -34,7 +33,6 @@ class RemoteReleases:
     """The releases of a bucket. A swap of `CURRENT` replaces what was seen first, which a publish was built on."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Keep the mirror; the bucket is not asked before the first use."""
         self._mirror = mirror
         self._folder = mirror.folder / "releases"
         self._seen: tuple[str | None, str | None] | None = None
@@ -90,13 +88,7 @@ class RemoteReleases:
     def pull(self, release_id: str, *, is_tolerant: bool = False, by_block: bool = False) -> bool:
         """Fetch a release and what lies beside it, but for what is there already; False if there is no such release.
 
-        Args:
-            release_id: Which one.
-            is_tolerant: Leave out files that are missing or damaged.
-            by_block: Leave the vectors for `fill`, which is called for those that are read.
-
-        Raises:
-            BucketError: If a file of it is missing or damaged; with `is_tolerant`, it is left out.
+        `is_tolerant` leaves out files that are missing or damaged, `by_block` the vectors, which a `filler` fetches.
         """
         place = self._folder / release_id
         if not self._pull_manifest(release_id):
@@ -120,7 +112,7 @@ class RemoteReleases:
         """What fetches blocks of the files that were left out."""
         place, entries = self._folder / release_id, manifest_files((self._folder / release_id / MANIFEST).read_bytes())
 
-        def fill(name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
+        def fill(name: str, spans: Sequence[tuple[int, int]], again: bool) -> None:  # noqa: FBT001
             if _is_by_block(name, entries[name][0]):
                 self._mirror.partial(*entries[name]).fill(place / name, spans, again=again)
 

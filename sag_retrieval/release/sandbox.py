@@ -25,9 +25,10 @@ from sag_retrieval.core.errors import FilterError, nearest, shown
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.core.types import Flags
 from sag_retrieval.notebook import MOST_ROWS, render_table
-from sag_retrieval.release.arrays import Allowed, Index
+from sag_retrieval.release.arrays import Allowed, Arrays, GraphParts, Index
+from sag_retrieval.release.mapped_arrays import CsrLists
 from sag_retrieval.release.schema import QUERYABLE, TABLES
 from sag_retrieval.release.sql_process import (
     QueryEnded,
@@ -37,54 +38,24 @@ from sag_retrieval.release.sql_process import (
     locked_connection,
     named_in,
 )
+from sag_retrieval.release.table import LazyTables
 from sag_retrieval.release.where import EVERYTHING, compile_where, in_words_of_schema, key_types_of
 
-IDS: Final = ("event_id", "chunk_id", "document_id")
-"""What a query may return: the ids of one table, named by their column."""
 _EXPRESSIONS: Final = frozenset(
-    {
-        "BETWEEN",
-        "CASE",
-        "CAST",
-        "COLLATE",
-        "COLUMN_REF",
-        "COMPARISON",
-        "CONJUNCTION",
-        "CONSTANT",
-        "FUNCTION",
-        "OPERATOR",
-        "STAR",
-        "SUBQUERY",
-        "TYPE",
-        "WINDOW",
-    }
+    """BETWEEN CASE CAST COLLATE COLUMN_REF COMPARISON CONJUNCTION CONSTANT FUNCTION OPERATOR STAR SUBQUERY TYPE
+    WINDOW""".split()
 )
-
 _NODES: Final = frozenset(
-    {
-        "ASCENDING",
-        "BASE_TABLE",
-        "DESCENDING",
-        "DISTINCT_MODIFIER",
-        "EMPTY",
-        "EXPRESSION_LIST",
-        "JOIN",
-        "LIMIT_MODIFIER",
-        "LIMIT_PERCENT_MODIFIER",
-        "ORDER_DEFAULT",
-        "ORDER_MODIFIER",
-        "SELECT_NODE",
-        "SET_OPERATION_NODE",
-        "SUBQUERY",
-    }
+    """ASCENDING BASE_TABLE DESCENDING DISTINCT_MODIFIER EMPTY EXPRESSION_LIST JOIN LIMIT_MODIFIER
+    LIMIT_PERCENT_MODIFIER ORDER_DEFAULT ORDER_MODIFIER SELECT_NODE SET_OPERATION_NODE SUBQUERY""".split()
 )
-
-_TYPES = """BOOLEAN BOOL TINYINT SMALLINT INTEGER INT BIGINT HUGEINT FLOAT REAL DOUBLE DECIMAL NUMERIC
-    VARCHAR TEXT STRING CHAR DATE TIME TIMESTAMP JSON"""
-
-TYPES: Final = frozenset(_TYPES.split())
+TYPES: Final = frozenset(
+    """BOOLEAN BOOL TINYINT SMALLINT INTEGER INT BIGINT HUGEINT FLOAT REAL DOUBLE DECIMAL NUMERIC
+    VARCHAR TEXT STRING CHAR DATE TIME TIMESTAMP JSON""".split()
+)
 _COLLATIONS: Final = frozenset({"nocase", "noaccent", "nfc", "binary"})
-_FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
+_FUNCTIONS: Final = frozenset(
+    """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
     regexp_matches regexp_full_match contains starts_with prefix ends_with suffix strpos instr position
     lower lcase upper ucase length len strlen char_length character_length
     substr substring left right trim ltrim rtrim concat
@@ -94,14 +65,13 @@ _FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape 
     -> ->> json_extract json_extract_string json_extract_path json_extract_path_text
     json_type json_valid json_exists json_contains json_array_length json_structure
     count count_star sum avg mean min max median bool_and bool_or
-    row_number rank dense_rank percent_rank has_key"""
-
-FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
+    row_number rank dense_rank percent_rank has_key""".split()
+)
 """No function that reads a file, a setting, the clock or chance, and none that makes long text from short."""
-_NOT_COLUMNS = """current_date current_time current_timestamp localtime localtimestamp current_user
-    session_user user current_role current_catalog current_database current_schema"""
-
-NOT_COLUMNS: Final = frozenset(_NOT_COLUMNS.split())
+_NOT_COLUMNS: Final = frozenset(
+    """current_date current_time current_timestamp localtime localtimestamp current_user
+    session_user user current_role current_catalog current_database current_schema""".split()
+)
 """Names that look like columns but are functions of the clock or the connection."""
 LONGEST: Final = 4_000
 _DEEPEST: Final = 100
@@ -129,10 +99,7 @@ class CheckedSql:
 def check_sql(sql: str, keys_of: KeyIds | None = None) -> CheckedSql:
     """Check `sql`, one SELECT or a bare condition, which becomes the SELECT of the events for which it holds.
 
-    Args:
-        sql: The text.
-        keys_of: Ids of the keys that have a name or alias, for `has_key('name')`: it holds for a row whose `event_id`
-            has one of them.
+    `keys_of` gives the ids of the keys of a name, for `has_key('name')`: it holds for a row whose `event_id` has one.
 
     Raises:
         FilterError: If it is too long or too deep, neither a single SELECT nor a condition, or holds a part that the
@@ -160,11 +127,6 @@ def check_sql(sql: str, keys_of: KeyIds | None = None) -> CheckedSql:
 
 
 def _checked_text(sql: object) -> str:
-    """Check that `sql` is text of at most 4,000 characters.
-
-    Raises:
-        FilterError: If it is not.
-    """
     if not isinstance(sql, str):
         raise FilterError(f"sql must be text, got {shown(sql)}")
     if len(sql) > LONGEST:
@@ -225,7 +187,7 @@ def _check_expression(node: dict[str, Any]) -> None:
         raise FilterError(f"sql refused: type {node['type_name']!r}; allowed are {sorted(TYPES)}")
     elif kind == "COLLATE" and str(node["collation"]).lower() not in _COLLATIONS:
         raise FilterError(f"sql refused: collation {node['collation']!r}")
-    elif kind == "COLUMN_REF" and node["column_names"][0].lower() in NOT_COLUMNS:
+    elif kind == "COLUMN_REF" and node["column_names"][0].lower() in _NOT_COLUMNS:
         raise FilterError(f"sql refused: {node['column_names'][0]!r} changes from call to call")
     elif kind == "STAR" and (node["columns"] or node["expr"]):
         raise FilterError("sql refused: COLUMNS(…) is not allowed; name the columns")
@@ -234,7 +196,7 @@ def _check_expression(node: dict[str, Any]) -> None:
 def _check_function(node: dict[str, Any]) -> None:
     name = str(node["function_name"]).lower()
     path = node["qualified_name"]["path"]
-    if name not in FUNCTIONS or len(path) != 1:
+    if name not in _FUNCTIONS or len(path) != 1:
         raise FilterError(f"sql refused: function {'.'.join(path) or name!r} is not allowed")
 
 
@@ -283,7 +245,6 @@ def _parse(sql: str) -> dict[str, Any]:
 
 
 def _text(statements: dict[str, Any], keys_of: KeyIds | None) -> str:
-    """A checked statement as the parser writes it, each `has_key` in terms of tables."""
     if keys_of is not None:
         _with_keys(statements, keys_of)
     with _lock:
@@ -314,22 +275,6 @@ def _parser() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config=dict(locked))
 
 
-IdPairs = tuple[Rows, Rows]
-"""Links as two arrays of equal length: from row, to row."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowMaps:
-    """The document of each chunk, the chunk of each event, and the links to keys, by row."""
-
-    chunk_document: Rows
-    event_chunk: Rows
-    event_keys: IdPairs
-    chunk_keys: IdPairs
-    document_count: int
-    key_count: int
-
-
 @dataclass(frozen=True, slots=True)
 class NamedIds:
     """Rows of one table that a restriction names: `events`, `chunks` or `documents`."""
@@ -338,7 +283,7 @@ class NamedIds:
     rows: npt.NDArray[np.integer]
 
 
-def restrict(places: RowMaps, restrictions: list[NamedIds]) -> Allowed:
+def restrict(places: Arrays | GraphParts, restrictions: Sequence[NamedIds]) -> Allowed:
     """The chunks, events and keys that all restrictions allow.
 
     A restriction on events allows these events, their chunks and their keys. One on chunks or documents
@@ -360,9 +305,9 @@ def restrict(places: RowMaps, restrictions: list[NamedIds]) -> Allowed:
     by_event = any(named.table == "events" for named in restrictions)
     if by_event:
         chunks &= _flags(places.event_chunk[events], len(chunks))
-    keys = _linked(places.event_keys, events, places.key_count)
+    keys = _linked(places.event_keys, events, len(places.key_idf))
     if not by_event:
-        keys |= _linked(places.chunk_keys, chunks, places.key_count)
+        keys |= _linked(places.chunk_keys, chunks, len(places.key_idf))
     return Allowed(chunks=_frozen(chunks), events=_frozen(events), keys=_frozen(keys))
 
 
@@ -372,8 +317,8 @@ def _flags(rows: npt.NDArray[np.integer], count: int) -> Flags:
     return flags
 
 
-def _linked(links: IdPairs, from_flags: Flags, count: int) -> Flags:
-    return _flags(links[1][from_flags[links[0]]], count)
+def _linked(lists: CsrLists, owners: Flags, count: int) -> Flags:
+    return _flags(lists.items[np.repeat(owners, lists.sizes())], count)
 
 
 def _frozen(flags: Flags) -> Flags:
@@ -388,7 +333,6 @@ class SqlResult(Convertible):
     __slots__ = ("_table", "sql")
 
     def __init__(self, sql: str, table: pa.Table) -> None:
-        """Hold the query and its rows."""
         self.sql = sql
         self._table = table
 
@@ -410,7 +354,6 @@ class SqlResult(Convertible):
         return iter(self.rows)
 
     def __getitem__(self, place: int) -> dict[str, Any]:
-        """The row at a place, from 0."""
         at = range(len(self))[place]
         row: dict[str, Any] = self._table.slice(at, 1).to_pylist()[0]
         return row
@@ -436,16 +379,16 @@ NO_SQL: Final = "sql refused: what may be seen here is restricted to a part of t
 Restriction = str | tuple[str, ...] | None
 """SQL that restricts what may be found; of several, each must hold."""
 _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}
+"""What a restriction in SQL may return: the ids of one table, named by their column."""
 
 
 def _each(sql: Restriction) -> tuple[str, ...]:
-    """The parts of a restriction."""
     return () if sql is None else sql if isinstance(sql, tuple) else (sql,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxOptions:
-    """Bounds of one query, and the metadata names that `where` takes without their prefix."""
+    """Bounds of one query, and the words of `where`."""
 
     seconds: float = 5.0
     memory: str = "1GB"
@@ -453,43 +396,22 @@ class SandboxOptions:
     """Rows that a SELECT may give."""
     size: int = 1_000_000_000
     """Bytes that they may take."""
-    scope: tuple[str, ...] = ()
     schema: KeySchema = field(default_factory=default_schema)
-    """The key types of the release."""
 
 
 Gone = Callable[[], frozenset[str]]
 
 
-class _ShownRows(Mapping[str, pa.Table]):
-    """Tables without the rows of the documents that are away; row numbers stay."""
-
-    def __init__(self, rows: Mapping[str, pa.Table], gone: frozenset[str], left: Allowed, index: Index) -> None:
-        """Hold the tables; each is filtered when it is read."""
-        self._rows, self._gone, self._left, self._index = rows, gone, left, index
-
-    def __getitem__(self, name: str) -> pa.Table:
-        """The table: by its documents, else by what it is about."""
-        rows = self._rows[name]
-        of_documents = [each for each in rows.column_names if each.endswith("document_id")]
-        if of_documents:
-            away = pa.array(sorted(self._gone), pa.string())
-            for column in of_documents:
-                rows = rows.filter(pc.invert(pc.is_in(rows[column], value_set=away)))
-            return rows
-        kind = next((each for each in ("event", "chunk", "key") if f"{each}_id" in rows.column_names), None)
-        if kind is None:
-            return rows
-        ids = self._index.rows[f"{kind}s"][f"{kind}_id"].combine_chunks()
-        return rows.filter(
-            pc.is_in(rows[f"{kind}_id"], value_set=ids.filter(pa.array(getattr(self._left, f"{kind}s"))))
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+def _shown_rows(index: Index, away: pa.Array, left: Allowed, rows: pa.Table) -> pa.Table:
+    """A table without the rows of the documents that are away: by its documents, else by what it is about."""
+    of_documents = [each for each in rows.column_names if each.endswith("document_id")]
+    for column in of_documents:
+        rows = rows.filter(pc.invert(pc.is_in(rows[column], value_set=away)))
+    kind = next((each for each in ("event", "chunk", "key") if f"{each}_id" in rows.column_names), None)
+    if of_documents or kind is None:
+        return rows
+    ids = index.rows[f"{kind}s"][f"{kind}_id"].combine_chunks()
+    return rows.filter(pc.is_in(rows[f"{kind}_id"], value_set=ids.filter(pa.array(getattr(left, f"{kind}s")))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,19 +431,27 @@ class SqlSandbox:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
         tables: Mapping[str, pa.Table],
-        options: SandboxOptions,
+        *,
+        options: SandboxOptions | None = None,
         index: Index | None = None,
         gone: Gone = frozenset,
     ) -> None:
-        """Hold a locked connection to an empty database, and the tables, each opened when a query first names it."""
-        self._connection = connection
+        """Open an empty database, which reads no file, for checked queries over tables.
+
+        Args:
+            tables: By name; numbered ones have the columns `row`, `chunk_row` and `document_row` besides.
+            options: Bounds of a query.
+            index: Where names of keys are looked up; None: `has_key` is unknown, and `where` compares names as they
+                are.
+            gone: Gives the ids of the documents that no query sees now.
+        """
+        self._options = options or SandboxOptions()
+        self._connection = locked_connection(self._options.memory)
         self._index = index
         self._key_ids = index.key_ids if index else None
         self._tables = tables
         self._seen: dict[str, tuple[pa.Table, duckdb.DuckDBPyRelation]] = {}
-        self._options = options
         self._kept: OrderedDict[str, Allowed] = OrderedDict()
         self._lock = Lock()
         self._bound: tuple[NamedIds, ...] = ()
@@ -529,8 +459,8 @@ class SqlSandbox:
         self._left = _Left(frozenset(), (), tables, self._processes(tables))
 
     def _processes(self, tables: Mapping[str, pa.Table]) -> SqlProcesses:
-        bounds = self._options
-        return SqlProcesses(tables, seconds=bounds.seconds, memory=bounds.memory, rows=bounds.rows, size=bounds.size)
+        names = ("seconds", "memory", "rows", "size")
+        return SqlProcesses(tables, {name: getattr(self._options, name) for name in names})
 
     @property
     def left(self) -> "_Left":
@@ -538,39 +468,25 @@ class SqlSandbox:
         gone = self._gone()
         if gone != self._left.gone:
             named: tuple[NamedIds, ...] = ()
-            tables = self._tables
-            if gone and self._index is not None:
-                ids = self._index.rows["documents"]["document_id"]
-                is_here = pc.invert(pc.is_in(ids, value_set=pa.array(sorted(gone), pa.string())))
+            whole = tables = self._tables
+            if gone and (index := self._index):
+                away = pa.array(sorted(gone), pa.string())
+                is_here = pc.invert(pc.is_in(index.rows["documents"]["document_id"], value_set=away))
                 named = (NamedIds("documents", np.flatnonzero(is_here.to_numpy())),)
-                tables = _ShownRows(self._tables, gone, restrict(self.places, list(named)), self._index)
+                left = restrict(self.places, named)
+                tables = LazyTables(whole, lambda name: _shown_rows(index, away, left, whole[name]))
             self._left = _Left(gone, named, tables, self._processes(tables))
             self._kept = OrderedDict()
         return self._left
-
-    def ids(self, sql: str) -> tuple[str, tuple[str, ...]]:
-        """The kind of id that `sql` names (`event_id`, `chunk_id` or `document_id`) and the ids, sorted.
-
-        Raises:
-            FilterError: If `sql` is refused, wrong, or takes longer or more memory than allowed.
-            ReleaseError: If a table that it names is damaged.
-        """
-        kind, query = self._checked(sql)
-        named = f'SELECT DISTINCT CAST(t."{kind}" AS VARCHAR) AS id FROM ({query}) AS t WHERE id IS NOT NULL'  # noqa: S608  checked
-        return kind, tuple(self._run(f"{named} ORDER BY id")["id"].to_pylist())
 
     def under(self, sql: Restriction, where: Mapping[str, object] | None) -> "SqlSandbox":
         """The same sandbox for someone who may see no more than a restriction leaves.
 
         Every `where` narrows it. SQL is refused: a SELECT reads whole tables, and even a condition may ask for what
         its rows do not show (`EXISTS (SELECT … FROM documents …)`).
-
-        Raises:
-            FilterError: If the restriction is refused.
         """
         named = self.named(sql, where)
         found = copy(self)
-        found.__dict__["places"] = self.places
         found.__dict__.pop("key_types", None)
         found._bound, found._kept = (*self._bound, *named), OrderedDict()  # noqa: SLF001  a copy of this
         return found
@@ -581,12 +497,7 @@ class SqlSandbox:
         return all(named.table == "documents" for named in self._bound)
 
     def select(self, sql: str) -> pa.Table:
-        """The rows of a SELECT, in its order.
-
-        Raises:
-            FilterError: If `sql` is refused, wrong, or takes longer, more memory or more rows than allowed.
-            ReleaseError: If a table that it names is damaged.
-        """
+        """The rows of a SELECT, in its order."""
         if self._bound:
             raise FilterError(NO_SQL)
         checked = check_sql(sql, self._key_ids)
@@ -606,7 +517,6 @@ class SqlSandbox:
             raise self._refusal(ended.kind, str(ended), what, query) from ended
 
     def _refusal(self, kind: str, text: str, what: str, query: str) -> FilterError:
-        """Why a query gave no rows, and what to do."""
         bounds = self._options
         if kind == "time":
             return FilterError(f"{what} took longer than {bounds.seconds:g} s; make it narrower")
@@ -620,15 +530,12 @@ class SqlSandbox:
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
         """The rows that `sql` and `where` together allow; None without a restriction.
 
-        Raises:
-            FilterError: If either is refused.
-
         Source: docs/algorithm.md §filters.3.
         """
         if self._bound and sql is not None:
             raise FilterError(NO_SQL)
         worded = self._in_words(where)
-        condition = compile_where({} if worded is None else worded, self._options.scope)
+        condition = compile_where({} if worded is None else worded)
         left = self.left
         asked = repr((tuple(map(_checked_text, _each(sql))), condition, id(left)))
         with self._lock:
@@ -646,11 +553,7 @@ class SqlSandbox:
         return found
 
     def named(self, sql: Restriction, where: Mapping[str, object] | None) -> list[NamedIds]:
-        """The rows that each part of a restriction names.
-
-        Raises:
-            FilterError: If it is refused.
-        """
+        """The rows that each part of a restriction names."""
         return [*map(self._named_by_sql, _each(sql)), *self._named_by_where(self._in_words(where))]
 
     def _in_words(self, where: Mapping[str, object] | None) -> Mapping[str, object] | None:
@@ -658,17 +561,10 @@ class SqlSandbox:
         return in_words_of_schema(where, self._options.schema, lambda: self.key_types, rows_of)
 
     @cached_property
-    def places(self) -> RowMaps:
-        """The rows that belong together, read once."""
-        (chunk_document,) = self._rows('SELECT document_row FROM chunks ORDER BY "row"')
-        (event_chunk,) = self._rows('SELECT chunk_row FROM events ORDER BY "row"')
-        (documents,), (keys,) = (
-            self._rows(f"SELECT count(*) FROM {table}")[0]  # noqa: S608  our own names
-            for table in ("documents", "keys")
-        )
-        return RowMaps(
-            chunk_document, event_chunk, self._links("event"), self._links("chunk"), int(documents), int(keys)
-        )
+    def places(self) -> Arrays | GraphParts:
+        """Which rows belong together."""
+        assert self._index is not None
+        return self._index.arrays
 
     @cached_property
     def key_types(self) -> tuple[str, ...]:
@@ -679,11 +575,7 @@ class SqlSandbox:
         return tuple(self._fetch("SELECT DISTINCT key_type FROM keys ORDER BY 1", ())["key_type"].tolist())
 
     def type_named(self, written: str) -> str:
-        """The type of keys that a name in any language means.
-
-        Raises:
-            FilterError: If no key of the release has it.
-        """
+        """The type of keys that a name in any language means."""
         named = self._options.schema.every.named(written)
         found = next((name for name in (written, named.name if named else "") if name in self.key_types), None)
         if found is None:
@@ -696,25 +588,22 @@ class SqlSandbox:
         self._left.outside.close()
         self._connection.close()
 
-    def _checked(self, sql: str) -> tuple[str, str]:
+    def _named_by_sql(self, sql: str) -> NamedIds:
         query = check_sql(sql, self._key_ids).sql
         columns = self._run(f"SELECT * FROM ({query}) LIMIT 0").column_names  # noqa: S608  checked
-        if len(columns) != 1 or columns[0].lower() not in IDS:
-            raise FilterError(f"sql must return one column, {' or '.join(IDS)}; it returns {columns}")
-        return columns[0].lower(), query
-
-    def _named_by_sql(self, sql: str) -> NamedIds:
-        kind, query = self._checked(sql)
+        if len(columns) != 1 or columns[0].lower() not in _TABLES:
+            raise FilterError(f"sql must return one column, {' or '.join(_TABLES)}; it returns {columns}")
+        kind = columns[0].lower()
         table = _TABLES[kind]
         named = f'SELECT "{kind}" FROM ({query})'  # noqa: S608  checked
         found = self._run(f'SELECT t."row" AS r FROM {table} AS t WHERE t.{kind} IN ({named})')  # noqa: S608
         return NamedIds(table, found["r"].to_numpy())
 
     def _named_by_where(self, where: Mapping[str, object] | None) -> Iterator[NamedIds]:
-        condition = compile_where({} if where is None else where, self._options.scope)
+        condition = compile_where({} if where is None else where)
         if condition.sql == EVERYTHING:
             return
-        for name in key_types_of(where or {}, self._options.scope):
+        for name in key_types_of(where or {}):
             self.type_named(name)
         events = "events AS e JOIN documents AS d ON d.document_id = e.document_id"
         table, source = ("e", events) if condition.needs_event else ("d", "documents AS d")
@@ -748,17 +637,6 @@ class SqlSandbox:
                     view.create_view(name)
                     self._seen[name] = rows, view  # DuckDB reads them where they lie
 
-    def _links(self, owner: str) -> IdPairs:
-        """Row numbers of all links between a table and keys."""
-        owners, keys = self._rows(
-            f'SELECT o."row" AS a, k."row" AS b FROM {owner}_keys '  # noqa: S608  our own names
-            f"JOIN {owner}s AS o USING ({owner}_id) JOIN keys AS k USING (key_id)"
-        )
-        return owners, keys
-
-    def _rows(self, query: str) -> list[Rows]:
-        return [values.astype(np.int32) for values in self._fetch(query, ()).values()]
-
 
 def _plain_numbers(table: pa.Table) -> pa.Table:
     """The same with whole sums as integers and other decimals as floats: DuckDB sums in 128 bits."""
@@ -787,23 +665,3 @@ def _unknown_column(said: str, query: str) -> str:
     listed = "; ".join(f"{table} has {', '.join(columns)}" for table, columns in tables.items())
     near = nearest(name, [column for columns in tables.values() for column in columns])
     return f"there is no column {name!r}{near}{f'; {listed}' if listed else ''}"
-
-
-def open_sandbox(
-    tables: Mapping[str, pa.Table],
-    *,
-    options: SandboxOptions | None = None,
-    index: Index | None = None,
-    gone: Gone = frozenset,
-) -> SqlSandbox:
-    """Open tables for checked queries; the database itself stays empty, and reads no file.
-
-    Args:
-        tables: By name; numbered ones have the columns `row`, `chunk_row` and `document_row` besides.
-        options: Bounds of a query.
-        index: Where names of keys are looked up; None: `has_key` is unknown, and `where` compares names as they are.
-        gone: Gives the ids of the documents that no query sees now.
-    """
-    options = options or SandboxOptions()
-    connection = locked_connection(options.memory)
-    return SqlSandbox(connection, tables, options, index, gone)

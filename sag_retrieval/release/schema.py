@@ -81,10 +81,7 @@ _OURS: Final = (
             title=(_STRING, "the document's title, embedded before the content"),
             start=(_INT, "or null: first character in the document"),
             end=(_INT, "or null: after its last character"),
-            date=(
-                _STRING,
-                "or null: the earliest of its most exact date keys, else the date of its document, ISO",
-            ),
+            date=(_STRING, "or null: the earliest of its most exact date keys, else the date of its document, ISO"),
             date_source=(_STRING, "or null: `text`, or where an inherited date stands, as `said_source` tells"),
             said=(_STRING, "or null: when it was said, ISO: the date that its place in the document gives it"),
             said_source=(
@@ -118,10 +115,7 @@ _OURS: Final = (
     ),
     Table(
         "event_keys",
-        columns(
-            event_id=(_STRING, "an event"),
-            key_id=(_STRING, "a key it carries"),
-        ),
+        columns(event_id=(_STRING, "an event"), key_id=(_STRING, "a key it carries")),
         order=("event_id", "key_id"),
         refers={"event_id": "events", "key_id": "keys"},
         is_stored=False,
@@ -232,22 +226,18 @@ ADDED: Final[tuple[str, ...]] = ()
 REGISTRY: Final[dict[str, Table]] = {
     table.name: table for table in (*_OURS, *(import_module(f"sag_retrieval.release.{name}").TABLE for name in ADDED))
 }
-"""Every table of a release, by name."""
 
 TABLES: Final = {name: table.schema for name, table in REGISTRY.items()}
 """Arrow schema of each; each column has its meaning."""
 ORDER: Final = {name: table.order for name, table in REGISTRY.items()}
 """What rows are sorted by; events by the `chunk_index` of their chunk."""
 VOLATILE: Final = frozenset(name for name, table in REGISTRY.items() if table.is_volatile)
-"""Tables with measured seconds: left out of a release's content hash."""
 OF_ALL: Final = ("calls", "revisions")
 """Tables of which the first layer has the rows of all."""
 NUMBERED: Final = tuple(name for name, table in REGISTRY.items() if table.is_numbered)
 """Tables whose rows have numbers: the column `row` in SQL."""
 ROW_FILES: Final = tuple(name for name, table in REGISTRY.items() if table.is_stored)
-"""Tables whose rows lie in a file."""
 QUERYABLE: Final = frozenset(name for name, table in REGISTRY.items() if table.is_queryable)
-"""Tables that SQL may read."""
 DATABASE: Final = "release.duckdb"
 """File of a release with views of its tables, for DuckDB."""
 LANCE: Final = "lance"

@@ -4,20 +4,20 @@ A release hands each table that a query names to the process once, as a file in 
 DuckDB's own bounds stay, and the system keeps what they miss: memory by `RLIMIT_DATA`, time by a kill.
 """
 
-import array
 import json
 import mmap
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from multiprocessing.connection import Connection, Pipe
+from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
 from threading import Lock, Semaphore, Timer
 from typing import Any, Final
@@ -36,8 +36,6 @@ _START: Final = 120.0
 _SPARE: Final = 128 * 1024 * 1024
 """Bytes besides the memory of a query: reading its tables and writing its result."""
 _BATCH: Final = 10_000
-_HEAD: Final = 8
-_MOST_FDS: Final = 64
 _KEPT: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME", "SYSTEMROOT")
 """The process gets no other variable: it needs no key and no address."""
 _BYTES: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -52,7 +50,6 @@ class QueryEnded(Exception):  # noqa: N818  it says what became of a query
     """A query gave no rows: `kind` is time, memory, size or error, the text what DuckDB said."""
 
     def __init__(self, kind: str, text: str = "") -> None:
-        """Hold the kind and the text."""
         super().__init__(text)
         self.kind = kind
 
@@ -60,19 +57,9 @@ class QueryEnded(Exception):  # noqa: N818  it says what became of a query
 class SqlProcesses:
     """Runs checked queries over the tables of a release; safe to share between threads."""
 
-    def __init__(self, tables: Mapping[str, pa.Table], *, seconds: float, memory: str, rows: int, size: int) -> None:
-        """Hold tables and bounds; a process is started by the first query.
-
-        Args:
-            tables: By name; each is opened when a query first names it.
-            seconds: Wall time of a query.
-            memory: Its memory, as DuckDB writes it: `1GB`.
-            rows: Rows that it may give.
-            size: Bytes that these may take.
-        """
-        self._tables = tables
-        self._bounds = {"seconds": seconds, "memory": memory, "rows": rows, "size": size}
-        self._seconds = seconds
+    def __init__(self, tables: Mapping[str, pa.Table], bounds: Mapping[str, Any]) -> None:
+        """Hold tables, and bounds by their names in `SandboxOptions`; a process is started by the first query."""
+        self._tables, self._bounds = tables, bounds
         self._places = Semaphore(_PROCESSES)
         self._lock = Lock()
         self._files: dict[str, int] = {}
@@ -90,19 +77,15 @@ class SqlProcesses:
         if _resource is None:
             return self._run_here(query, named)
         with self._places:
-            process = self._taken()
+            process, is_sound = self._taken(), False
             try:
-                rows = process.ask(query, {name: self._file(name) for name in named}, self._seconds + _GRACE)
+                rows = process.ask(query, {name: self._file(name) for name in named}, self._bounds["seconds"] + _GRACE)
+                is_sound = True
             except QueryEnded as ended:
-                if ended.kind in {"time", "memory"}:
-                    process.end()  # its memory is not given back otherwise
-                else:
-                    self._give_back(process)
+                is_sound = ended.kind not in {"time", "memory"}  # else its memory is not given back
                 raise
-            except BaseException:
-                process.end()
-                raise
-            self._give_back(process)
+            finally:
+                self._give_back(process) if is_sound else process.end()
             return rows
 
     def _run_here(self, query: str, named: list[str]) -> pa.Table:
@@ -145,10 +128,8 @@ def _end_all(idle: "list[_Process]", files: dict[str, int]) -> None:
 
 
 class _Process:
-    """One process and the tables that it has."""
-
     def __init__(self, bounds: Mapping[str, Any]) -> None:
-        self._socket, theirs = socket.socketpair()
+        self._channel, theirs = Pipe()
         self._has = set[str]()
         self._pid = os.getpid()
         code = f"from sag_retrieval.release.sql_process import serve; serve({theirs.fileno()})"
@@ -184,12 +165,11 @@ class _Process:
         return found
 
     def _answer(self, request: Mapping[str, Any], files: list[int], seconds: float) -> pa.Table | None:
-        self._socket.settimeout(seconds)
         try:
-            _send(self._socket, request, files)
-            said, received = _receive(self._socket)
-        except TimeoutError:
-            raise QueryEnded("time") from None
+            _send(self._channel, request, files)
+            if not self._channel.poll(seconds):
+                raise QueryEnded("time")
+            said, received = _receive(self._channel)
         except (OSError, EOFError) as error:  # the system ended it for its memory, or DuckDB did
             raise QueryEnded("memory", str(error)) from None
         if said.get("kind"):
@@ -198,31 +178,21 @@ class _Process:
 
     def end(self) -> None:
         """End the process, whatever it does."""
-        self._socket.close()
+        self._channel.close()
         if self.is_ours:
             self._process.kill()
             self._process.wait()
 
 
-def _send(channel: socket.socket, said: Mapping[str, Any], files: list[int]) -> None:
-    text = json.dumps(said).encode()
-    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
-    channel.sendmsg([len(text).to_bytes(_HEAD, "big")], ancillary)
-    channel.sendall(text)
+def _send(channel: Connection, said: Mapping[str, Any], files: Sequence[int] = ()) -> None:
+    channel.send_bytes(json.dumps({**said, "files": len(files)}).encode())
+    for file in files:
+        send_handle(channel, file, None)
 
 
-def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    head, files, _, _ = socket.recv_fds(channel, _HEAD, _MOST_FDS)
-    text = bytearray()
-    if len(head) < _HEAD:
-        raise EOFError("the process of the query has ended")
-    length = int.from_bytes(head, "big")
-    while len(text) < length:
-        part = channel.recv(min(1 << 20, length - len(text)))
-        if not part:
-            raise EOFError("the process of the query has ended")
-        text += part
-    return json.loads(text), files
+def _receive(channel: Connection) -> tuple[dict[str, Any], list[int]]:
+    said = json.loads(channel.recv_bytes())
+    return said, [recv_handle(channel) for _ in range(said["files"])]
 
 
 def _written(rows: pa.Table) -> int:
@@ -247,13 +217,13 @@ def _mapped(number: int) -> pa.Table:
 
 def serve(number: int) -> None:
     """Answer queries until the other side of the socket is closed."""
-    with socket.socket(fileno=number) as channel:
+    with Connection(number) as channel:
         asked, _ = _receive(channel)
         bounds = asked["bounds"]
         connection = locked_connection(bounds["memory"])
         views: list[duckdb.DuckDBPyRelation] = []
         _limit_memory(bounds["memory"])
-        _send(channel, {}, [])
+        _send(channel, {})
         while True:
             try:
                 asked, files = _receive(channel)
@@ -265,7 +235,7 @@ def serve(number: int) -> None:
             try:
                 made = _written(_rows_of(connection, asked["query"], bounds))
             except QueryEnded as ended:
-                _send(channel, {"kind": ended.kind, "text": str(ended)}, [])
+                _send(channel, {"kind": ended.kind, "text": str(ended)})
             else:
                 _send(channel, {}, [made])
                 os.close(made)
@@ -275,21 +245,15 @@ def _rows_of(connection: duckdb.DuckDBPyConnection, query: str, bounds: Mapping[
     """The rows of a query; it ends as soon as they exceed the bounds."""
     found: list[pa.RecordBatch] = []
     rows = size = 0
-    with _named_ends(), interrupted_after(connection, bounds["seconds"]) as cursor:
-        reader = cursor.sql(query).to_arrow_reader(_BATCH)
-        for batch in reader:
-            rows, size = rows + batch.num_rows, size + batch.nbytes
-            if rows > bounds["rows"] or size > bounds["size"]:
-                raise QueryEnded("size")
-            found.append(batch)
-        return pa.Table.from_batches(found, schema=reader.schema)
-
-
-@contextmanager
-def _named_ends() -> Iterator[None]:
-    """Errors of DuckDB, Arrow and memory as what they mean."""
     try:
-        yield
+        with interrupted_after(connection, bounds["seconds"]) as cursor:
+            reader = cursor.sql(query).to_arrow_reader(_BATCH)
+            for batch in reader:
+                rows, size = rows + batch.num_rows, size + batch.nbytes
+                if rows > bounds["rows"] or size > bounds["size"]:
+                    raise QueryEnded("size")
+                found.append(batch)
+            return pa.Table.from_batches(found, schema=reader.schema)
     except (duckdb.Error, OSError, MemoryError) as error:  # Arrow's reader gives DuckDB's errors as an OSError
         raise QueryEnded(kind_of(error), str(error)) from error
 

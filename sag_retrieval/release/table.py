@@ -1,8 +1,9 @@
 """The description of one table of a release."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,21 +29,39 @@ class Table:
     """Whether its values differ from run to run; it is then left out of the content hash."""
 
 
+LazyT = TypeVar("LazyT")
+
+
+class LazyTables(Mapping[str, LazyT]):
+    """Tables by name, each made whenever it is asked for."""
+
+    def __init__(self, names: Collection[str], made: Callable[[str], LazyT]) -> None:
+        self._names, self._made = names, made
+
+    def __getitem__(self, name: str) -> LazyT:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._made(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 def no_rows(schema: pa.Schema) -> pa.Table:
     """An empty table; `Schema.empty_table` makes arrays, and the first array that Arrow makes imports pandas."""
     return pa.Table.from_batches([], schema)
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None, *, is_checked: bool = False) -> pa.Table:
-    """The rows of a file, or some of its columns; `pyarrow.parquet.read_table` would import pandas.
+    """The rows of a file, or some of its columns in this order; `is_checked`: every page by its checksum.
 
-    Args:
-        path: The file.
-        columns: Names of the columns, in the order of the result; None: all.
-        is_checked: Whether every page is compared with its checksum.
-
-    Raises:
-        KeyError: If a column is missing.
+    `pyarrow.parquet.read_table` would import pandas.
     """
     with pq.ParquetFile(path, page_checksum_verification=is_checked) as file:
         rows = file.read(columns=None if columns is None else list(columns))

@@ -1,7 +1,7 @@
 """Rows, vectors and arrays of a release, checked when they are first used."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any, Final, Literal, TypeVar
@@ -17,7 +17,8 @@ from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.layers import Joined, JoinedVectors, join_signs, joined_rows
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.mapped_arrays import CsrLists, PackedPath, Starts, map_array, map_rows, take_rows
-from sag_retrieval.release.schema import LANCE, ROW_FILES, TABLES
+from sag_retrieval.release.schema import LANCE, TABLES
+from sag_retrieval.release.table import LazyTables
 from sag_retrieval.release.topk import BinaryIndex, read_binary_index
 from sag_retrieval.release.vectors import (
     DENSE,
@@ -35,16 +36,13 @@ from sag_retrieval.release.vectors import (
 )
 
 Opened = TypeVar("Opened")
-ROWS: Final = "rows/"
-_ARROW: Final = ".arrow"
 _COUNTED: Final = ("key_events", "key_chunks", "key_document_count", "event_chunk")
 
 
 def check_arrays(arrays: Arrays, manifest: Manifest, *, is_trusted: bool) -> None:
-    """Compare shapes, types and ends; unless bytes were compared with checksums, every row number too.
+    """Refuse wrong shapes, types and ends: libraries in C would read beyond an array.
 
-    Raises:
-        ReleaseError: If something does not fit: libraries in C would read beyond an array.
+    Unless bytes were compared with checksums, every row number is looked at too.
     """
     faults = [*_shape_faults(arrays, manifest)]
     if not faults and not is_trusted:
@@ -140,14 +138,13 @@ def _outside(name: str, rows: Rows, least: int, count: int) -> Iterator[str]:
         yield f"{name} names the rows {rows.min()} to {rows.max()}, not {least} to {count - 1}"
 
 
-class OpenedTables(Mapping[str, Opened]):
+class OpenedTables(LazyTables[Opened]):
     """Tables by name, each opened once."""
 
-    def __init__(self, contents: Contents, manifest: Manifest, names: list[str]) -> None:
-        self._contents = contents
-        self._manifest = manifest
-        self._names = names
+    def __init__(self, manifest: Manifest, names: Iterable[str]) -> None:
         self._opened: dict[str, Opened] = {}
+        super().__init__(sorted(names), self._opened.__getitem__)
+        self._manifest = manifest
         self._lock = Lock()
 
     @abstractmethod
@@ -155,57 +152,31 @@ class OpenedTables(Mapping[str, Opened]):
         """Check and open one table."""
 
     def __getitem__(self, name: str) -> Opened:
-        """The table, opened if it was not yet.
-
-        Raises:
-            KeyError: If there is none of this name.
-            ReleaseError: If its files are damaged.
-        """
-        if name not in self._opened:
-            if name not in self._names:
-                raise KeyError(name)
+        if name in self and name not in self._opened:
             with self._lock:
                 if name not in self._opened:
                     self._opened[name] = self._open(name)
-        return self._opened[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+        return super().__getitem__(name)
 
 
 class RowFiles:
     """Tables as Arrow rows in memory maps: those of one layer."""
 
     def __init__(self, contents: Contents, manifest: Manifest, number: int) -> None:
-        """Hold the checked files of a release."""
         self._contents, self._below = contents, layer_path(number)
         self._counts = manifest.layer_counts[number]
         self._opened: dict[str, pa.Table] = {}
 
-    def names(self) -> list[str]:
-        """Names of the tables."""
-        return self._contents.names(f"{self._below}{ROWS}", _ARROW)
-
     def __call__(self, name: str) -> pa.Table:
-        """A table, checked when it is first read.
-
-        Raises:
-            ReleaseError: If its file is damaged.
-        """
+        """A table, checked when it is first read."""
         if name not in self._opened:
-            self._opened[name] = self._read(f"{self._below}{ROWS}{name}{_ARROW}", name)
+            self._opened[name] = self._read(f"{self._below}rows/{name}.arrow", name)
         return self._opened[name]
 
     def _read(self, file: str, name: str) -> pa.Table:
         self._contents.check(file)
         rows = map_rows(self._contents.place(file))
-        wanted = TABLES[name].names if name in TABLES else rows.schema.names
+        wanted = TABLES[name].names
         if rows.schema.names != wanted or rows.num_rows != self._counts.get(name):
             found = f"{rows.num_rows} rows of {rows.schema.names}"
             raise self._contents.damaged(file, f"it has {found}, not {self._counts.get(name)} of {wanted}")
@@ -216,15 +187,10 @@ class RowTables(OpenedTables[pa.Table]):
     """The tables of `release/schema.py`: those of links are made from arrays, those of several layers are joined."""
 
     def __init__(
-        self,
-        contents: Contents,
-        manifest: Manifest,
-        layers: Sequence[RowFiles],
-        arrays: Arrays,
-        joined: Mapping[str, Joined],
+        self, manifest: Manifest, layers: Sequence[RowFiles], arrays: Arrays, joined: Mapping[str, Joined]
     ) -> None:
         """Hold the layers and the arrays; `joined` says by table which rows are shown, nothing for one layer."""
-        super().__init__(contents, manifest, sorted({*layers[0].names(), *ROW_FILES, *MADE}))
+        super().__init__(manifest, TABLES)
         self._layers, self._arrays, self._joined = layers, arrays, joined
 
     def _open(self, name: str) -> pa.Table:
@@ -258,11 +224,7 @@ FileBlocks = tuple[str, npt.NDArray[np.int64] | None]
 
 
 def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trusted: bool) -> None:
-    """Compare the vectors of a table with its rows and the embedder.
-
-    Raises:
-        ReleaseError: If they have another shape, or name rows that do not exist.
-    """
+    """Refuse vectors of a table that do not fit its rows or the embedder."""
     wanted = (manifest.counts.get(name), manifest.dimension)
     if (vectors.row_count, vectors.dimension) != wanted:
         raise damaged_arrays(manifest, f"vectors of {name} are {vectors.row_count} × {vectors.dimension}, not {wanted}")
@@ -282,18 +244,13 @@ class VectorTables(OpenedTables[VectorSet]):
     """The vectors of events, keys and chunks; of dense ones only the blocks of the rows that are read are checked."""
 
     def __init__(self, contents: Contents, manifest: Manifest, mode: VectorMode = "mapped") -> None:
-        """Hold the checked files of a release.
-
-        Raises:
-            ReleaseError: If its vectors are to be searched by Lance, and it has no Lance tables.
-        """
         self._folders = [f"{layer_path(number)}{VECTORS}" for number in range(len(manifest.layer_counts))]
-        self._mode = mode
+        self._contents, self._mode = contents, mode
         self.joined: Mapping[str, Joined] = {}
         """By table: which rows of the layers are shown, where there are several; set before the first use."""
         endings = (PLACED, DENSE, SPARSE)
         names = {name for folder in self._folders for ending in endings for name in contents.names(folder, ending)}
-        super().__init__(contents, manifest, sorted(names))
+        super().__init__(manifest, names)
         is_placed = any(contents.names(folder, PLACED) for folder in self._folders)
         if mode == "lance" and not is_placed and any(manifest.counts.get(name) for name in self._names):
             raise ReleaseError(

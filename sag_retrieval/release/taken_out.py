@@ -34,11 +34,7 @@ class DocumentDecision:
 
 
 def read_taken_out(home: Path) -> dict[str, DocumentDecision]:
-    """What is decided of documents, by id; of several lines about one the last. Nothing where there is no file.
-
-    Raises:
-        ReleaseError: If the file cannot be read, or a line is wrong, with its number.
-    """
+    """What is decided of documents, by id; of several lines about one the last. Nothing where there is no file."""
     path = home / FILE
     try:
         if path.stat().st_size > _LARGEST:
@@ -78,9 +74,8 @@ class TakenOut:
     """The ids of the documents that are away, read again whenever the file has changed."""
 
     def __init__(self, home: Path) -> None:
-        """Hold the home; nothing is read."""
         self._home = home
-        self._state: tuple[int, ...] = ()
+        self._state = ""
         self._ids = frozenset[str]()
 
     def __call__(self) -> frozenset[str]:
@@ -89,10 +84,9 @@ class TakenOut:
         Raises:
             ReleaseError: If the file is wrong: what it hides is not shown meanwhile.
         """
-        state: tuple[int, ...] = ()
+        state = ""
         with suppress(OSError):
-            found = (self._home / FILE).stat()
-            state = found.st_ino, found.st_mtime_ns, found.st_size
+            state = durable.state_of((self._home / FILE).stat())
         if state != self._state:
             self._ids, self._state = frozenset(read_taken_out(self._home)), state
         return self._ids

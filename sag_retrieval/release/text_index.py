@@ -74,12 +74,9 @@ class TermCounts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Postings:
+class Postings(TermCounts):
     """BM25 by term, see `TermCounts.weighed`."""
 
-    rows_of: CsrLists
-    counts: Counts
-    row_count: int
     weights: Floats32
     idf: Floats32
 
@@ -104,19 +101,19 @@ class Postings:
 
     def save(self, path: Path) -> None:
         """Write counts and weights; the path is the prefix of their names."""
-        TermCounts(self.rows_of, self.counts, self.row_count).save(path)
+        TermCounts.save(self, path)
         save_array(path.with_name(f"{path.name}.weights"), self.weights)
         save_array(path.with_name(f"{path.name}.idf"), self.idf)
 
     @classmethod
-    def open(cls, path: Path) -> "Postings":
+    def open(cls, path: FilePlace) -> "Postings":
         """Map what `save` wrote."""
         counted = TermCounts.open(path)
         weights, idf = (map_array(path.with_name(f"{path.name}.{name}")) for name in ("weights", "idf"))
         return cls(counted.rows_of, counted.counts, counted.row_count, weights, idf)
 
 
-def _count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> TermCounts:
+def count_terms(terms: Rows, row: Starts, row_count: int, term_count: int) -> TermCounts:
     """Counts of pairs of a term and its row, in any order; a row is a text."""
     pairs = terms.astype(np.int64) * max(1, row_count) + row
     pairs.sort()
@@ -137,11 +134,6 @@ def _with_new(counted: TermCounts, terms: Rows, row: Rows) -> TermCounts:
     sizes = lists.sizes() + np.bincount(term, minlength=len(lists))
     rows_of = CsrLists(ends_of(sizes), np.insert(lists.items, place, row).astype(np.int32))
     return TermCounts(rows_of, np.insert(counted.counts, place, 1), counted.row_count)
-
-
-def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
-    """BM25 postings of pairs of a term and its row, in any order."""
-    return _count_terms(terms, row, row_count, term_count).weighed()
 
 
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
@@ -168,11 +160,6 @@ class Words(Protocol):
     """The numbers of distinct words, from 0 on: what readers use of a `marisa_trie.Trie`, and what joined layers have.
 
     Names are also looked up by what they start with.
-
-    Examples:
-        >>> words: Words = marisa_trie.Trie(["buoy"])
-        >>> len(words), "buoy" in words, words["buoy"], words.get("pier")
-        (1, True, 0, None)
     """
 
     def get(self, word: str, /) -> int | None:
@@ -245,13 +232,9 @@ class Vocabulary:
         self.numbers: dict[str, int] = {}
 
     def read(self, texts: TextColumn, stemmer: Sequence[str] | None = None) -> tuple[Rows, Starts]:
-        """Concatenated term numbers of all texts, and the number of terms of each text.
+        """Concatenated term numbers of all texts, and the number of terms of each; `stemmer`: by text, for Latin words.
 
         Words repeat, so each distinct stretch between spaces is read once: no term contains a space.
-
-        Args:
-            texts: What to read.
-            stemmer: What Latin words of each text are stemmed by; English without it.
         """
         column = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.string())
         names, by = np.unique([ENGLISH] * len(column) if stemmer is None else list(stemmer), return_inverse=True)
@@ -327,11 +310,11 @@ def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
     chunk = _owners(sizes)
     terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
-    counted = {"chunks": _count_terms(terms, row, len(sizes), len(lasting))}
+    counted = {"chunks": count_terms(terms, row, len(sizes), len(lasting))}
     counted["chunks"] = _with_new(counted["chunks"], lasting[said], texts.said_chunk[_owners(said_sizes)])
     terms = lasting[np.concatenate([own, titles])]
     row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], _owners(title_sizes)])
-    counted["documents"] = _count_terms(terms, row, len(title_sizes), len(lasting))
+    counted["documents"] = count_terms(terms, row, len(title_sizes), len(lasting))
     for name, counts in counted.items():
         (counts.weighed() if is_weighed else counts).save(folder / name)
 

@@ -38,29 +38,20 @@ _SAMPLE_MARGIN, _SAMPLE_MORE = 1.1, 32
 """The sampled bound is taken this share, and this number of sampled values, above the expected place."""
 
 
-class Matrix(Protocol):
+class _Matrix(Protocol):
     """Vectors by row, in memory or in files."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows and columns."""
-        ...
+    def shape(self) -> tuple[int, ...]: ...
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, rows: Any, /) -> Any:  # noqa: ANN401  whatever an array takes
-        """The vectors of a slice or of row numbers."""
         ...
 
 
 def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Floats32]:
-    """The k highest scores above 0, best first, ties by row, with their row numbers.
-
-    Args:
-        scores: Shape (rows,).
-        k: How many at most.
-        rows: The row number of each score, ascending; None: 0, 1, 2, ….
-    """
+    """The k highest scores above 0, best first, ties by row, and their numbers in `rows`, ascending; None: 0, 1, …."""
     chosen = np.flatnonzero(scores >= kth_largest(scores, k))
     chosen = chosen[scores[chosen] > 0]
     order = chosen[np.argsort(-scores[chosen], kind="stable")][: max(k, 0)]
@@ -162,7 +153,7 @@ def pack(vectors: Floats32) -> Words64:
     return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)
 
 
-def write_binary_index(folder: Path, name: str, matrix: Matrix) -> None:
+def write_binary_index(folder: Path, name: str, matrix: _Matrix) -> None:
     """Write `<name>.signs.npy`, and `<name>.signs.json` with the smallest reach that meets the recall goal.
 
     Where no reach meets the goal, no index is kept, and the table is scanned exactly.
@@ -197,7 +188,7 @@ def describe_binary_index(folder: FilePlace, name: str) -> dict[str, Any]:
     return described
 
 
-def calibrate(matrix: Matrix, words: Words64) -> dict[str, Any]:
+def calibrate(matrix: _Matrix, words: Words64) -> dict[str, Any]:
     """The smallest reach that meets the recall goal for the 50 nearest rows of sampled queries, and its recall.
 
     A query lies half way between two rows, as one about two texts does: a row itself would be too easy. The more rows
@@ -216,14 +207,14 @@ def calibrate(matrix: Matrix, words: Words64) -> dict[str, Any]:
     return {"kind": "signs", "reach": reach, "recall_chosen_on": round(recall, 3), "recall_at_50": round(others, 3)}
 
 
-def _between(matrix: Matrix, start: int) -> Floats32:
+def _between(matrix: _Matrix, start: int) -> Floats32:
     """Queries half way between two rows; those of two starts share no row."""
     rows = np.linspace(0, len(matrix) - 2, _QUERIES).astype(np.int64) + start
     sampled = matrix[rows]
     return np.asarray(sampled + np.roll(sampled, 1, axis=0))
 
 
-def _mean_recall(matrix: Matrix, signs: BinaryIndex, questions: Floats32, truth: Sequence[Rows]) -> float:
+def _mean_recall(matrix: _Matrix, signs: BinaryIndex, questions: Floats32, truth: Sequence[Rows]) -> float:
     return float(np.mean([_recall(matrix, signs, *pair) for pair in zip(questions, truth, strict=True)]))
 
 
@@ -242,7 +233,7 @@ def reaches(row_count: int) -> Iterator[int]:
         reach *= 2
 
 
-def exact_nearest(matrix: Matrix, questions: Floats32, k: int) -> Sequence[Rows]:
+def exact_nearest(matrix: _Matrix, questions: Floats32, k: int) -> Sequence[Rows]:
     """The rows of the k highest products above 0 with each query, best first; one pass for all queries."""
     found = [(np.zeros(0, np.int32), np.zeros(0, np.float32))] * len(questions)
     for start, block in _blocks(matrix):
@@ -254,12 +245,12 @@ def exact_nearest(matrix: Matrix, questions: Floats32, k: int) -> Sequence[Rows]
     return [rows for rows, _ in found]
 
 
-def _recall(matrix: Matrix, signs: BinaryIndex, question: Floats32, truth: Rows) -> float:
+def _recall(matrix: _Matrix, signs: BinaryIndex, question: Floats32, truth: Rows) -> float:
     near = signs.candidates(question, signs.reach)
     rows, _ = top_k(np.vecdot(matrix[near], question), len(truth), near)
     return len(np.intersect1d(rows, truth)) / max(1, len(truth))
 
 
-def _blocks(matrix: Matrix) -> Iterator[tuple[int, Floats32]]:
+def _blocks(matrix: _Matrix) -> Iterator[tuple[int, Floats32]]:
     for start in range(0, len(matrix), _BLOCK):
         yield start, np.asarray(matrix[start : start + _BLOCK])

@@ -7,6 +7,7 @@ memory may be searched by Lance, with its index where there is one.
 import contextvars
 import json
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -16,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +31,11 @@ from sag_retrieval.release.mapped_arrays import (
     FilePlace,
     RemappedArray,
     Starts,
+    ends_of,
     map_array,
-    merge_runs,
     narrow,
     new_array,
     save_array,
-    write_run,
 )
 from sag_retrieval.release.schema import LANCE
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
@@ -128,11 +128,7 @@ def runs_of(
 
 
 def read_runs(folder: Path, name: str) -> Runs:
-    """Where the rows of a Lance table lie.
-
-    Raises:
-        ReleaseError: If the file is missing or damaged.
-    """
+    """Where the rows of a Lance table lie."""
     path = folder / f"{name}.runs.json"
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
@@ -145,11 +141,6 @@ class PlacedRows:
     """Rows of float32 in the files of a Lance table, as an array of shape (rows, dimension)."""
 
     def __init__(self, table: Path, row_ids: Rows64, runs: Runs) -> None:
-        """Map the files of a Lance table; `row_ids` may be mapped too.
-
-        Raises:
-            ReleaseError: If a file is missing, or a run reaches beyond its end.
-        """
         self.row_ids, self.runs, self.table = row_ids, runs, table
         self.shape = (len(row_ids), runs.dimension)
         self._files = [_floats(table / name) for name in runs.names]
@@ -160,7 +151,6 @@ class PlacedRows:
         self._before = np.cumsum(np.append(0, runs.count))
 
     def __len__(self) -> int:
-        """How many rows there are."""
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Floats32:  # noqa: ANN401  whatever an array takes
@@ -207,18 +197,13 @@ class PlacedRows:
         return np.where(run < 0, -1, self.runs.file[run]), at
 
     def _run_of(self, row_ids: Rows64) -> tuple[Rows64, Rows64]:
-        """The run of each row, -1 for none, and its place in it."""
         run = np.searchsorted(self.runs.first, row_ids, side="right") - 1
         behind = row_ids - self.runs.first[run]
         return np.where((run >= 0) & (behind < self.runs.count[run]), run, -1), behind
 
 
 def open_placed(folder: FilePlace, name: str, release: Path | None = None) -> PlacedRows:
-    """The vectors of a table; `folder` is `arrays/vectors` of a release, or of a layer of `release`.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-    """
+    """The vectors of a table; `folder` is `arrays/vectors` of a release, or of a layer of `release`."""
     release = release or Path(str(folder)).parent.parent
     runs = read_runs(release / "arrays" / "vectors", name)
     return PlacedRows(release / LANCE / f"{name}.lance", runs.now(map_array(folder / f"{name}.lance_rows")), runs)
@@ -255,38 +240,47 @@ def _trust(rows: Rows | None) -> None:
     """Vectors that were just written need no check."""
 
 
-class VectorSet(Protocol):
+class VectorSet:
     """Vectors of a table by row number; a row without one scores 0 and is never among the best."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows of the table, with or without a vector, and columns of a vector."""
+
+    @abstractmethod
+    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
+        """Cosines with one query vector, of all rows or of the given ones."""
+
+    @abstractmethod
+    def take(self, rows: Rows) -> Vectors:
+        """The vectors of some rows."""
+
+    def likeness(self, query: Vectors) -> Floats32 | None:
+        """A number of each row that grows with its cosine, for choosing rows; None where all are scored as fast."""
+        del query
+        return None
+
+    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
+        """The k best allowed rows with a cosine above 0, best first, ties by row, and their cosines."""
+        scores = self.scores(query)
+        return top_k(scores if allowed is None else np.where(allowed, scores, np.float32(0)), k)
 
     @property
     def row_count(self) -> int:
         """Rows of the table, with or without a vector."""
-        ...
+        return self.shape[0]
 
     @property
     def dimension(self) -> int:
         """Columns of a vector."""
-        ...
-
-    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
-        """Cosines with one query vector, of all rows or of the given ones."""
-        ...
-
-    def likeness(self, query: Vectors) -> Floats32 | None:
-        """A number of each row that grows with its cosine, for choosing rows; None where all are scored as fast."""
-        ...
-
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
-        """The k best allowed rows with a cosine above 0, best first, ties by row, and their cosines."""
-        ...
-
-    def take(self, rows: Rows) -> Vectors:
-        """The vectors of some rows."""
-        ...
+        return self.shape[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DenseVectors:
+class DenseVectors(VectorSet):
     """Rows of float32 in memory maps; in large tables a binary index selects rows and exact cosines rank them."""
 
     matrix: Floats32 | PlacedRows
@@ -296,14 +290,9 @@ class DenseVectors:
     """Up to this number of rows all are scored as fast as a choice of them."""
 
     @property
-    def row_count(self) -> int:
-        """Rows of the table."""
-        return int(self.matrix.shape[0])
-
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return int(self.matrix.shape[1])
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.matrix), int(self.matrix.shape[1])
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
@@ -315,8 +304,9 @@ class DenseVectors:
 
     def likeness(self, query: Vectors) -> Floats32 | None:
         """A number of each row that grows with its cosine: how far the signs agree."""
-        is_read = self.signs is None or self.row_count <= self.scored_rows
-        return None if is_read or self.signs is None else self.signs.likeness(as_query(query))
+        if self.signs is None or self.row_count <= self.scored_rows:
+            return None
+        return self.signs.likeness(as_query(query))
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
         """The k best allowed rows: of the binary index's candidates where many are allowed, else of all."""
@@ -340,18 +330,18 @@ class DenseVectors:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseVectors:
+class SparseVectors(VectorSet):
     """Vectors stored by dimension, so that a query reads only its own dimensions."""
 
     starts: Starts
     rows: Rows
     values: Floats32
-    row_count: int
+    count: int
 
     @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return len(self.starts) - 1
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.count, len(self.starts) - 1
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
@@ -366,27 +356,12 @@ class SparseVectors:
             csc_matvec(self.row_count, 1, ends, own, self.values[first:last], weights[column : column + 1], total)
         return total if rows is None else total[rows]
 
-    def likeness(self, query: Vectors) -> Floats32 | None:
-        """None: all rows are scored in one pass over the columns of the query."""
-        del query
-        return None
-
-    @property
-    def _by_dimension(self) -> csr_array:
-        """Dimensions × rows; small offsets keep row numbers as they are."""
-        rows = self.rows.astype(np.int32, copy=False)
-        return csr_array((self.values, rows, narrow(self.starts)), shape=(self.dimension, self.row_count))
-
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
-        """The k best allowed rows."""
-        scores = self.scores(query)
-        return top_k(scores if allowed is None else np.where(allowed, scores, 0), k)
-
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows: a few are looked up, many are read in one pass over everything."""
         if len(rows) > _FEW_ROWS:
-            return csr_array(csc_array(self._by_dimension.T)[rows, :])
-        wanted, back = np.unique(_counted(rows, self.row_count), return_inverse=True)
+            columns = self.values, self.rows.astype(np.int32, copy=False), narrow(self.starts)
+            return csr_array(csc_array(columns, shape=self.shape)[rows, :])
+        wanted, back = np.unique(np.arange(self.row_count)[rows], return_inverse=True)
         wanted = wanted.astype(self.rows.dtype)
         found = np.zeros((len(wanted), self.dimension), np.float32)
         for column in range(self.dimension):
@@ -397,17 +372,6 @@ class SparseVectors:
             hit = np.flatnonzero(np.take(inside, places, mode="clip") == wanted)
             found[hit, column] = self.values[self.starts[column] + places[hit]]
         return csr_array(found[back])
-
-
-def _counted(rows: Rows, count: int) -> Rows:
-    """Row numbers from 0 on: negative ones count from the end, as in an array.
-
-    Raises:
-        IndexError: If one is of no row.
-    """
-    if len(rows) and not -count <= int(rows.min()) <= int(rows.max()) < count:
-        raise IndexError(f"rows {rows.min()} to {rows.max()} of a table of {count}")
-    return np.where(rows < 0, rows + count, rows)
 
 
 def _row_type(count: int) -> npt.DTypeLike:
@@ -426,9 +390,6 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
     """Write a table's vectors block by block: the first block decides whether they are dense or sparse.
 
     Sparse blocks come in ascending row order; rows that no block names get no vector. Memory: one block at a time.
-
-    Raises:
-        ReleaseError: If a block has another number of columns than `shape`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stream = iter(blocks)
@@ -452,17 +413,33 @@ def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[i
 
 
 def _write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
-    """Write `<name>.{starts,rows,values}.npy`: the entries of every dimension, by row."""
+    """Write `<name>.{starts,rows,values}.npy`: the entries of every dimension, by row; blocks wait on disk."""
     with TemporaryDirectory(dir=folder) as scratch:
-        parts = []
+        ends = list[Starts]()
         for number, (rows, vectors) in enumerate(blocks):
             _check_width(name, vectors, shape)
-            parts.append(write_run(Path(scratch) / str(number), np.asarray(rows, np.int32), csc_array(vectors)))
-        counts = sum((np.diff(part.starts) for part in parts), np.zeros(shape[1], np.int64))
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            block = csc_array(vectors)
+            block.sort_indices()
+            ends.append(block.indptr.astype(np.int64))
+            save_array(Path(scratch, f"{number}.rows"), np.asarray(rows, np.int32)[block.indices])
+            save_array(Path(scratch, f"{number}.values"), block.data.astype(np.float32, copy=False))
+        starts = ends_of(sum(map(np.diff, ends), np.zeros(shape[1], np.int64)))
         save_array(folder / f"{name}.starts", np.append(starts, shape[0]))
-        merge_runs(folder / f"{name}.rows", _row_type(shape[0]), starts, [(part.starts, part.rows) for part in parts])
-        merge_runs(folder / f"{name}.values", np.float32, starts, [(part.starts, part.values) for part in parts])
+        for kind, dtype in (("rows", _row_type(shape[0])), ("values", np.float32)):
+            parts = ((each, Path(scratch, f"{number}.{kind}")) for number, each in enumerate(ends))
+            _merge(folder / f"{name}.{kind}", dtype, starts, parts)
+
+
+def _merge(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: Iterable[tuple[Starts, Path]]) -> None:
+    """Concatenate the blocks' entries of each dimension; blocks come in ascending row order."""
+    merged = new_array(path.with_name(f"{path.name}.npy"), dtype, (int(starts[-1]),))
+    free = starts[:-1].copy()
+    for first, run in parts:
+        block, sizes = map_array(run), np.diff(first)
+        for column in np.flatnonzero(sizes):
+            merged[free[column] : free[column] + sizes[column]] = block[first[column] : first[column + 1]]
+        free += sizes
+    merged.flush()
 
 
 def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
@@ -495,20 +472,12 @@ def open_mapped(placed: PlacedRows, signs: BinaryIndex | None, check: CheckRows 
 
 
 def open_dense(folder: FilePlace, name: str, check: CheckRows = _trust) -> DenseVectors:
-    """The dense vectors of a table; `check` is called with the rows that are about to be read.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-    """
+    """The dense vectors of a table; `check` is called with the rows that are about to be read."""
     return DenseVectors(map_array(folder / f"{name}.dense"), read_binary_index(folder, name), check)
 
 
 def open_sparse(folder: FilePlace, name: str) -> SparseVectors:
-    """The sparse vectors of a table.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-    """
+    """The sparse vectors of a table."""
     starts, rows, values = (map_array(folder / f"{name}.{kind}") for kind in ("starts", "rows", "values"))
     return SparseVectors(np.array(starts[:-1]), rows, values, int(starts[-1]))
 
@@ -568,20 +537,20 @@ def open_database(folder: Path) -> Any:  # noqa: ANN401  lancedb ships no types
 
 
 @dataclass(frozen=True, eq=False)
-class LanceVectors:
+class LanceVectors(VectorSet):
     """A Lance table of a release, and which of its rows each row of the release has; -1 for none."""
 
     folder: Path
     name: str
     row_ids: Rows64
-    dimension: int
+    columns: int
     signs: BinaryIndex | None = None
     """For the likeness of all rows, of which Lance tells the nearest alone."""
 
     @property
-    def row_count(self) -> int:
-        """Rows of the table."""
-        return len(self.row_ids)
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.row_ids), self.columns
 
     @cached_property
     def _table(self) -> Any:  # noqa: ANN401  lancedb ships no types

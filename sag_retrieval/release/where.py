@@ -23,13 +23,12 @@ _COMPARED: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte"})
 _NAMED: Final = frozenset({"eq", "ne", "in", "nin"})
 
 
-class InUnit(float):
+class _InUnit(float):
     """A number that is compared with numbers of its unit alone; those without a unit count as well."""
 
     unit: str
 
     def __new__(cls, number: float, unit: str) -> Self:
-        """Bind a number to a unit."""
         found = super().__new__(cls, number)
         found.unit = unit
         return found
@@ -38,21 +37,19 @@ class InUnit(float):
         return f"{float(self)!r} {self.unit}"
 
 
-class KeyName(str):
+class _KeyName(str):
     """A name that is also compared with the keys that have it as an alias, by their rows."""
 
     __slots__ = ("rows",)
     rows: Rows
 
     def __new__(cls, name: str, rows: Rows) -> Self:
-        """Bind a name to rows of keys."""
         found = super().__new__(cls, name)
         found.rows = rows
         return found
 
 
 KeyRows = Callable[[str], Rows]
-"""The rows of the keys of a name, aliases included."""
 
 
 def schema_of_release(described: Mapping[str, object]) -> KeySchema:
@@ -65,13 +62,9 @@ def in_words_of_schema(
 ) -> Mapping[str, object] | None:
     """A `where` with the stored names of key types, numbers in place of amounts such as `10 亿元`, and rows of keys.
 
-    A number is compared in the unit of its type: of revenues in CNY one in USD is neither more nor less.
-
-    Args:
-        where: Conditions by field.
-        schema: The schema of the release.
-        stored: Gives the types that keys of the release have; asked only where a condition is about keys.
-        named: Gives the rows of the keys of a name; None: names are compared as they are spelt.
+    A number is compared in the unit of its type: of revenues in CNY one in USD is neither more nor less. `stored` gives
+    the types that keys of the release have, `named` the rows of the keys of a name; without it names are compared as
+    they are spelt.
 
     Examples:
         >>> schema = read_schema({"types": [{"name": "revenue", "kind": "number", "unit": "CNY", "aliases": ["营收"]}]})
@@ -100,7 +93,7 @@ def _named(value: object, named: KeyRows) -> object:
     """The names in a value with the rows of their keys."""
     if isinstance(value, list | tuple | set | frozenset) and len(value) <= LONGEST:
         return type(value)(_named(each, named) for each in value)
-    return KeyName(value, named(value)) if isinstance(value, str) and len(value) <= LONGEST else value
+    return _KeyName(value, named(value)) if isinstance(value, str) and len(value) <= LONGEST else value
 
 
 def _in_unit(key_type: KeyType, value: object) -> object:
@@ -112,8 +105,8 @@ def _in_unit(key_type: KeyType, value: object) -> object:
         return value
     if key_type.unit is not None:
         amount = in_unit(amount, key_type.unit)
-        return value if amount is None else InUnit(amount.low, amount.unit or unit_name(key_type.unit))
-    return InUnit(amount.low, amount.unit) if amount.unit else amount.low if isinstance(value, str) else value
+        return value if amount is None else _InUnit(amount.low, amount.unit or unit_name(key_type.unit))
+    return _InUnit(amount.low, amount.unit) if amount.unit else amount.low if isinstance(value, str) else value
 
 
 ColumnKind = Literal["text", "number", "flag"]
@@ -161,7 +154,6 @@ HOLDS_AT: Final = "holds__at"
 """The field that asks which statements hold on a day."""
 MOST_FIELDS: Final = 100
 EVERYTHING: Final = "TRUE"
-"""The condition of an empty `where`."""
 _MOST_VALUES: Final = 50_000
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _DATE = r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
@@ -177,11 +169,6 @@ def kind_of(value: WhereValue) -> ColumnKind:
 
 
 def _checked_value(name: str, value: object) -> WhereValue:
-    """The value in the form in which it is compared.
-
-    Raises:
-        FilterError: If no field holds such a value.
-    """
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, str):
@@ -194,11 +181,6 @@ def _checked_value(name: str, value: object) -> WhereValue:
 
 
 def _checked_value_text(name: str, text: str) -> str:
-    """Check that a text is valid and short enough.
-
-    Raises:
-        FilterError: If it is not, with the bound.
-    """
     if len(text) > LONGEST:
         raise FilterError(f"filter field {name!r:.80}: {len(text)} characters, allowed are {LONGEST}")
     try:
@@ -238,12 +220,12 @@ class _Field:
         return sql, [self.given] * sql.count("?")
 
 
-def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Where:
+def compile_where(where: Mapping[str, object]) -> Where:
     """All conditions of `where`, joined by AND.
 
-    Fields are `name` or `name__operator`: columns of documents and events, `metadata.<name>`, `key.<type>`,
-    and the names in `scope`, which stand for metadata of that name. The Python type of the value chooses what
-    it is compared with: text, number or flag. A value None leaves its condition out.
+    Fields are `name` or `name__operator`: columns of documents and events, `metadata.<name>` and `key.<type>`. The
+    Python type of the value chooses what it is compared with: text, number or flag. A value None leaves its condition
+    out.
 
     Raises:
         FilterError: If a field or operator is unknown, or a value does not fit it.
@@ -261,7 +243,7 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
     parameters: list[WhereValue] = []
     needs_event = False
     for name, value in where.items():
-        field, operator = _field_and_operator(name, scope)
+        field, operator = _field_and_operator(name)
         if value is None:
             continue
         sql, given = _holds_at(value) if name == HOLDS_AT else _condition(field, operator, value)
@@ -277,13 +259,13 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
     return Where(" AND ".join(parts) or EVERYTHING, tuple(parameters), needs_event)
 
 
-def key_types_of(where: Mapping[str, object], scope: Sequence[str] = ()) -> list[str]:
+def key_types_of(where: Mapping[str, object]) -> list[str]:
     """The key types that the conditions of a checked `where` ask for."""
-    asked = [_field_and_operator(name, scope)[0] for name, value in where.items() if value is not None]
+    asked = [_field_and_operator(name)[0] for name, value in where.items() if value is not None]
     return [field.given for field in asked if field.is_key]
 
 
-def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
+def _field_and_operator(name: str) -> tuple[_Field, str]:
     if not isinstance(name, str):
         raise FilterError(f"a filter field must be text, got {shown(name)}")
     if name == HOLDS_AT:
@@ -293,12 +275,10 @@ def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
         field, operator = name, "eq"
     if operator not in OPERATORS:
         raise FilterError(f"unknown operator {shown(operator)} in filter field {shown(name)}; known: {list(OPERATORS)}")
-    return _field(field, scope), operator
+    return _field(field), operator
 
 
-def _field(name: str, scope: Sequence[str]) -> _Field:
-    if name in scope:
-        return _metadata_field(name, name)
+def _field(name: str) -> _Field:
     if name == PLACE:
         return _Field(name, {"text": "p.name"}, is_place=True, needs_event=True)
     if name in COLUMNS:
@@ -309,7 +289,7 @@ def _field(name: str, scope: Sequence[str]) -> _Field:
         return _metadata_field(name, inner)
     if dot and space == "key" and inner:
         return _Field(name, _KEY_VALUES, given=_checked_value_text(name, inner), is_key=True, needs_event=True)
-    known = [*COLUMNS, PLACE, HOLDS_AT, *scope, "metadata.<name>", "key.<type>"]
+    known = [*COLUMNS, PLACE, HOLDS_AT, "metadata.<name>", "key.<type>"]
     of_keys = "" if dot else f"; for keys of that type write '{_KEY}{name:.60}'"
     raise FilterError(f"unknown filter field {name!r:.80}; known: {known}{of_keys}")
 
@@ -338,29 +318,20 @@ def _metadata_field(name: str, inner: str) -> _Field:
 def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[WhereValue]]:
     if operator == "isnull":
         return _is_null(field, value)
-    if operator in {"in", "nin"} and not isinstance(value, str):
-        return _in_list(field, operator, value)
+    if operator in _NAMED:
+        is_list = operator in {"in", "nin"} and not isinstance(value, str)
+        sql, given = _in_list(field, operator, value if is_list else [value])
+        return (sql if operator in {"eq", "in"} else f"NOT coalesce({sql}, FALSE)"), given
     checked = _checked_value(field.name, value)
-    if operator in {"eq", "in"}:
-        return _equals(field, checked)
-    if operator in {"ne", "nin"}:
-        sql, given = _equals(field, checked)
-        return f"NOT coalesce({sql}, FALSE)", given
     if operator in _ORDERS:
         return _ordered(field, operator, checked)
     return _within(field, operator, checked)
 
 
-def _equals(field: _Field, value: WhereValue) -> tuple[str, list[WhereValue]]:
-    sql, given = field.read(kind_of(value))
-    names, rows = _names([value]) if field.is_key else ([], "")
-    return f"{sql} = ?{' OR k.name = ?' if names else ''}{rows}", [*given, value, *names]
-
-
 def _names(values: Sequence[WhereValue]) -> tuple[list[WhereValue], str]:
     """The normal names of values, each once, and a condition for the keys that have such an alias; empty for none."""
     texts = [value for value in values if isinstance(value, str)]
-    rows = sorted({int(row) for each in texts if isinstance(each, KeyName) for row in each.rows})
+    rows = sorted({int(row) for each in texts if isinstance(each, _KeyName) for row in each.rows})
     names: list[WhereValue] = [name for name in dict.fromkeys(map(normal_name, texts)) if name]
     return names, f' OR k."row" IN ({", ".join(map(str, rows))})' if rows else ""
 
@@ -375,8 +346,7 @@ def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Whe
         by_kind.setdefault(kind_of(checked), []).append(checked)
     parts = [_one_of(field, kind, values) for kind, values in by_kind.items()]
     sql = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
-    given = [item for _, items in parts for item in items]
-    return (sql if operator == "in" else f"NOT coalesce({sql}, FALSE)"), given
+    return sql, [item for _, items in parts for item in items]
 
 
 def _one_of(field: _Field, kind: ColumnKind, values: list[WhereValue]) -> tuple[str, list[WhereValue]]:
@@ -432,8 +402,7 @@ def _is_null(field: _Field, value: object) -> tuple[str, list[WhereValue]]:
 def _carried(
     field: _Field, operator: str, sql: str, given: list[WhereValue], value: object
 ) -> tuple[str, list[WhereValue]]:
-    """The events that carry a key of the type for which the condition holds."""
-    if isinstance(value, InUnit):
+    if isinstance(value, _InUnit):
         sql, given = f"({sql}) AND coalesce(k.unit, ?) = ?", [*given, value.unit, value.unit]
     carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"
     carried: list[WhereValue] = [field.given, *given]

@@ -54,7 +54,6 @@ class LocalFiles:
     """
 
     def __init__(self, folder: Path, url: str) -> None:
-        """Hold the folder, which is made by the first write."""
         self.url = url
         self._folder = folder
 

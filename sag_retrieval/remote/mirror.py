@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -33,10 +33,62 @@ import numpy.typing as npt
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.durable import take_lock
-from sag_retrieval.core.errors import BucketError
-from sag_retrieval.core.home_urls import url_of
+from sag_retrieval.core.errors import BucketError, SettingsError
+from sag_retrieval.core.home_urls import checked_url, local_path, url_of
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.remote.buckets import Files, open_files, write_conditional
+from sag_retrieval.remote.files import LocalFiles
+
+if TYPE_CHECKING:
+    from sag_retrieval.remote.object_files import ObjectFiles
+
+Files: TypeAlias = "LocalFiles | ObjectFiles"
+"""Files of a shared folder or of an object store: both have the same methods."""
+
+
+@lru_cache(maxsize=64)
+def open_files(url: str) -> Files:
+    """The files of a url; nothing is asked of a server before the first use."""
+    url = checked_url(url)
+    if url.startswith("file:"):
+        return LocalFiles(local_path(url), url)
+    try:
+        from sag_retrieval.remote.object_files import ObjectFiles  # noqa: PLC0415  local homes do not load obstore
+    except ModuleNotFoundError:
+        raise SettingsError(f'the home {url} needs obstore: pip install "sag[object-store]"') from None
+    return ObjectFiles(url)
+
+
+def write_conditional(files: Files, key: str, body: bytes, tag: str | None) -> str | None:
+    """Write a file whose tag was seen (None: it was not there) and return the new tag; None if it changed meanwhile.
+
+    A reply may be lost after the server wrote, and the repeated request is then refused: so a refusal counts only if
+    other bytes are there. The bytes must therefore differ from what any other process writes under this key.
+    """
+    done = files.create(key, body) if tag is None else files.swap(key, body, tag)
+    if done is None:
+        found = files.get(key)
+        if found is not None and found.read() == body:
+            return found.tag
+    return done
+
+
+def refuse_without_conditions(files: Files) -> None:
+    """Write two small files to see whether the server keeps conditions: without them, two runs overwrite each other."""
+    key = f".probe/{uuid4().hex}"
+    try:
+        tag = files.create(key, b"first")
+        has_created_twice = files.create(key, b"second") is not None
+        has_swapped_blindly = tag is None or files.swap(key, b"third", '"00000000000000000000000000000000"') is not None
+        has_swapped = tag is not None and files.swap(key, b"fourth", tag) is not None
+    finally:
+        with suppress(BucketError):
+            files.delete([key])
+    if has_created_twice or has_swapped_blindly or not has_swapped:
+        raise BucketError(
+            f"the server of {files.url} does not keep the conditions of writes (If-None-Match, If-Match), so two runs "
+            "could overwrite each other unnoticed; use a server that does, such as Amazon S3, or a folder as SAG_HOME"
+        )
+
 
 BLOCK: Final = 1 << 16
 """Bytes, as those of the checksums of a release."""
@@ -45,7 +97,6 @@ _GAP: Final = 2
 _BLOCKS_AT_ONCE: Final = 512
 """Blocks fetched before they are written: 32 MB."""
 BlockRange = tuple[int, int]
-"""Blocks from the first up to, not including, the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +122,7 @@ class PartialFile:
                 file.truncate(size)
 
     def fill(self, path: Path, spans: Sequence[BlockRange], *, again: bool = False) -> None:
-        """Fetch those of some blocks that are not there.
-
-        Args:
-            path: The file where it is mapped.
-            spans: The blocks.
-            again: Fetch also what seems to be there.
-
-        Raises:
-            BucketError: If it is no longer in the bucket, or cannot be read.
-        """
+        """Fetch those of some blocks that are not there, with `again` all, to where the file is mapped."""
         try:
             marks = np.memmap(self.marks, np.uint8, "r+", shape=(self._count,))
         except FileNotFoundError:
@@ -96,11 +138,7 @@ class PartialFile:
                 marks[first:last] = 1
 
     def complete(self) -> None:
-        """Fetch all that is missing.
-
-        Raises:
-            BucketError: If it cannot be read, or other bytes are there.
-        """
+        """Fetch all that is missing."""
         for again in (False, True):
             self.fill(self.own, [(0, self._count)], again=again)
             if durable.digest_of(self.own, len(self.own.name) // 2) == self.own.name:
@@ -160,6 +198,7 @@ _ATTEMPTS: Final = 4
 _UPDATES: Final = 10
 """Times that a list of files is written again because another machine wrote it meanwhile."""
 _READ: Final = 1 << 22
+RepliedT = TypeVar("RepliedT")
 Entries = Mapping[str, tuple[int, str]]
 """By path: length and hash (BLAKE2b, 16 bytes, in hex) of a file, as in the manifest of a release."""
 
@@ -172,11 +211,18 @@ class Tree:
     tag: str | None = None
 
 
+def _with_patience(ask: Callable[[], RepliedT]) -> RepliedT:
+    """What the bucket replies, asked again where it fails."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(BucketError):
+            return ask()
+    return ask()
+
+
 class Mirror:
     """A bucket and the folder that mirrors it."""
 
     def __init__(self, folder: Path, url: str) -> None:
-        """Keep the folder; the bucket is not asked before the first use."""
         self.folder = folder
         self.url = url
         self._trees = dict[str, Tree]()
@@ -188,43 +234,29 @@ class Mirror:
         return open_files(self.url)
 
     def read(self, key: str, known: str = "") -> tuple[bytes, str] | None:
-        """The bytes of a small file and its tag; None if there is none; no bytes if it still has a known tag.
+        """The bytes of a small file and its tag; None if there is none; no bytes if it still has a known tag."""
 
-        Raises:
-            BucketError: If it cannot be read, also when tried again.
-        """
-        for attempt in range(_ATTEMPTS):
-            try:
-                found = self.files.get(key, known)
-                return None if found is None else (found.read(), found.tag)
-            except BucketError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError
+        def ask() -> tuple[bytes, str] | None:
+            found = self.files.get(key, known)
+            return None if found is None else (found.read(), found.tag)
+
+        return _with_patience(ask)
 
     def fetch(self, key: str, path: Path, wanted: tuple[int, str] | None = None, size: int = 16) -> None:
         """Put a file of the bucket in its place, whole and with the bytes that were written, or leave it absent.
 
         Args:
             key: Of the file in the bucket.
-            path: Its place on this machine; nothing is done if a file of the length is there.
+            path: Its place on this machine.
             wanted: Its length and hash; of the length -1, the hash alone is compared.
             size: Bytes of the hash.
-
-        Raises:
-            BucketError: If it is not there, or its bytes are other ones, also when fetched again.
         """
         durable.make_folder(path.parent)
         draft = path.with_name(f".{path.name}.{uuid4().hex}")
         what = ""
         try:
-            for attempt in range(_ATTEMPTS):
-                try:
-                    what = self._download(key, draft, wanted, size)
-                except BucketError:
-                    if attempt == _ATTEMPTS - 1:
-                        raise
-                    continue
+            for _ in range(_ATTEMPTS):
+                what = _with_patience(lambda: self._download(key, draft, wanted, size))
                 if not what:
                     draft.replace(path)
                     return
@@ -252,8 +284,7 @@ class Mirror:
     def fetch_all(self, entries: Entries, below: Path, *, is_tolerant: bool = False) -> None:
         """Put files that are listed by path in their places below a folder; those of the length stay.
 
-        Raises:
-            BucketError: If one is missing or damaged; with `is_tolerant`, it is left out.
+        With `is_tolerant`, one that is missing or damaged is left out.
         """
         missing = {path: entry for path, entry in entries.items() if not self._is_whole(below / path, *entry)}
 
@@ -314,11 +345,7 @@ class Mirror:
         self.files.put(key, path.read_bytes() if length <= _READ else path)
 
     def tree(self, key: str) -> Tree:
-        """A list of files as it is in the bucket now.
-
-        Raises:
-            BucketError: If it is damaged.
-        """
+        """A list of files as it is in the bucket now."""
         last = self._trees.get(key, Tree())
         found = self.read(key, last.tag or "")
         if found is None:
@@ -346,14 +373,7 @@ class Mirror:
     def update_tree(self, key: str, below: Path, own: Entries, is_own: Callable[[str], bool]) -> bool:
         """Send files of a folder and name them in a list, in place of those that were ours; of others nothing changes.
 
-        Args:
-            key: The list.
-            below: The folder.
-            own: The files by path, as they are now.
-            is_own: Whether a path of the list is one of ours.
-
-        Returns:
-            Whether it was done; not if other machines keep writing the list.
+        Returns False if other machines keep writing the list.
         """
         known = set[str]()
         for _ in range(_UPDATES):
@@ -371,9 +391,7 @@ class Mirror:
 _MISSING: Final = "is missing"
 
 
-@lru_cache(maxsize=64)
-def _opened(folder: Path, url: str) -> Mirror:
-    return Mirror(folder, url)
+_opened = lru_cache(maxsize=64)(Mirror)
 
 
 def mirror_of(folder: Path) -> Mirror | None:
@@ -426,14 +444,9 @@ _DISK_BLOCK: Final = 512
 
 
 def make_room(mirror: Mirror, used: Path | None = None, most: int | None = None) -> list[Path]:
-    """Delete copies until the cache is within its bound; returns what was deleted. All of it can be fetched again.
+    """Delete copies until the cache of all buckets is within its bound, SAG_CACHE_GB; returns what was deleted.
 
     What a reader has open stays, as does `used`, which is about to be opened. A file that is mapped stays readable.
-
-    Args:
-        mirror: The mirror that has just grown; those of other buckets below the same folder are bounded with it.
-        used: A release that is about to be opened.
-        most: Bytes; None: SAG_CACHE_GB.
     """
     bound = round(load_settings(home=mirror.folder).cache_gb * _GB) if most is None else most
     cache, gone = mirror.folder.parent, list[Path]()
@@ -464,7 +477,6 @@ def bytes_below(folder: Path) -> int:
 
 
 def _candidates(cache: Path, used: Path | None) -> Iterator[Path]:
-    """Releases, parts of tables and vectors, those used longest ago first."""
     kinds = ("releases", "tables", "vectors", "source")
     found = [path for kind in kinds for path in cache.glob(f"*/{kind}/[!.]*") if path.is_dir() and path != used]
     yield from sorted(found, key=_last_used)

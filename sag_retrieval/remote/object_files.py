@@ -11,23 +11,19 @@ from urllib.parse import urlsplit
 
 import obstore
 from obstore import exceptions
-from obstore.store import MemoryStore, from_url
+from obstore.store import from_url
 
 from sag_retrieval.core.errors import BucketError, SettingsError
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.files import Blob, Listed
 
 _Done = TypeVar("_Done")
-_CHUNK: Final = 1 << 22
 WHOLE = 1 << 25
 """Bytes. A larger file is read by ranges of this length: one request has a bounded time."""
 _MOST_RETRIES: Final = 6
 _RANGES_AT_ONCE: Final = 16
 """Requests for parts of one file: each waits for the network most of the time."""
 _AT_ONCE: Final = 1_000
-"""Keys of one request that deletes."""
-_IN_MEMORY: Final[dict[str, MemoryStore]] = {}
-"""Buckets of the scheme `memory`: they live as long as this process."""
 _CODE: Final = re.compile(r"<Code>(\w{1,64})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _CREDENTIALS: Final = {
@@ -54,8 +50,6 @@ class ObjectFiles:
         self._store = self._open()
 
     def _open(self) -> Any:  # noqa: ANN401  one class for each provider
-        if self._scheme == "memory":
-            return _IN_MEMORY.setdefault(self.url, MemoryStore())
         seconds = load_settings(home=Path()).bucket_seconds  # whichever SAG_HOME names
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
         client: Any = {"timeout": f"{seconds / 2:g}s", "connect_timeout": "10s"}  # time for a second try
@@ -80,15 +74,8 @@ class ObjectFiles:
             return None
 
         tag, size = str(found.meta["e_tag"]), int(found.meta["size"])
-        if size > WHOLE:
-            return Blob(tag, found.meta["last_modified"], self._ranges(key, tag, size))
-
-        def chunks() -> Iterator[bytes]:
-            stream = iter(found.stream(min_chunk_size=_CHUNK))
-            while (chunk := self._try("read", key, lambda: next(stream, None))) is not None:
-                yield bytes(chunk)
-
-        return Blob(tag, found.meta["last_modified"], chunks())
+        whole = (bytes(self._try("read", key, found.bytes) or b"") for _ in range(1))
+        return Blob(tag, found.meta["last_modified"], self._ranges(key, tag, size) if size > WHOLE else whole)
 
     def _ranges(self, key: str, tag: str, size: int) -> Iterator[bytes]:
         """The bytes of a large file, each range by a request of its own, whose time is bounded."""

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from sag_retrieval.clusters.events import EventTable, Flags, Rows
 from sag_retrieval.clusters.storage import DAMAGE
 from sag_retrieval.language.amounts import read_amount
-from sag_retrieval.language.asked import asking
+from sag_retrieval.language.data import asking
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.quantities import MONEY, quantities
 from sag_retrieval.language.spans import is_weak, revising

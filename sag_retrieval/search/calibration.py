@@ -25,24 +25,14 @@ LEAST_FIT: Final = 0.15
 
 
 def likelihoods(index: Index, query: Query, chunks: Rows) -> Floats:
-    """Shape (chunks,), in (0, 1), descending: how likely each ranked chunk answers the query.
-
-    A logistic of what share of the query a chunk covers and of its rank; no chunk scores more than the one before it,
-    and a score does not depend on how many hits are returned.
-
-    Source: docs/algorithm.md §search.18.
-    """
+    """Shape (chunks,), in (0, 1), descending: how likely each ranked chunk answers (docs/algorithm.md §search.18)."""
     covered, later = features(index, query, chunks)
     logit = CONSTANT + COVERED * covered + LATER * later + COVERED_LATER * covered * later
     return np.asarray(np.minimum.accumulate(1 / (1 + np.exp(-logit))), np.float64)
 
 
 def count_likely(index: Index, query: Query, chunks: Rows, least: float) -> int:
-    """How many ranked chunks have at least this score.
-
-    Raises:
-        QueryError: If the bound is no number from 0 to 1.
-    """
+    """How many ranked chunks have at least this score."""
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
         raise QueryError(f"min_score must be a number from 0 to 1, got {shown(least)}; 0 leaves out nothing")
     return int(np.count_nonzero(likelihoods(index, query, chunks) >= least))

@@ -44,10 +44,7 @@ class Expansion:
 
 
 def expand(index: Index, reading: ParsedQuery, options: SearchOptions) -> Expansion:
-    """Seed keys of the query, and the keys that share with them an event similar to the query.
-
-    Source: docs/algorithm.md §search.4 to §search.8.
-    """
+    """Seed keys, and keys that share with them an event like the query (docs/algorithm.md §search.4 to §search.8)."""
     allowed = reading.query.allowed.keys if reading.query.allowed else None
     seeds, reasons = seed_keys(index, reading, options)
     found, cosine = similar_events(index, reading, options)
@@ -152,10 +149,7 @@ def _rarity(index: Index, keys: Rows, power: float) -> Floats:
 
 
 def propagate(index: Index, reading: ParsedQuery, start: WeightedKeys, options: SearchOptions) -> list[WeightedKeys]:
-    """The keys after each further hop, the last being final; only the start for one hop.
-
-    Stops early if a hop adds fewer than `least_gain` new keys. Source: docs/algorithm.md §search.9.
-    """
+    """The keys after each further hop until one adds fewer than `least_gain` (docs/algorithm.md §search.9)."""
     found = [start]
     likeness = QuerySimilarity(index.arrays.vectors["events"], reading.vector)
     for hop in range(2, options.hops + 1):

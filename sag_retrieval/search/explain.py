@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, Final
 
@@ -18,60 +17,42 @@ _SHOWN: Final = 4
 """Words of the question that a sentence lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wording:
-    """The parts of a sentence in one language."""
-
-    found: str
-    asked: str
-    alike: str
-    together: str
-    bridge: str
-    beside: str
-    holds: str
-    text: str
-    joined: str
-    quoted: str
-    between: str
-    end: str
-
-
-_ENGLISH: Final = _Wording(
-    found="found because it ",
-    asked="names {key}, which the question names",
-    alike="names {key}, which is like the question",
-    together="names {key}, which stands in one statement with {seed}",
-    bridge="names {key}, which “{title}” also names",
-    beside="stands in “{title}” like another passage that was found",
-    holds="has {words} of the question",
-    text="reads like the question",
-    joined=", and ",
-    quoted="“{}”",
-    between=", ",
-    end="",
-)
-_CHINESE: Final = _Wording(
-    found="找到它，因为它",
-    asked="提到了问题中的{key}",
-    alike="提到了与问题相近的{key}",
-    together="提到了{key}，而{key}与{seed}出现在同一条事件里",
-    bridge="提到了{key}，《{title}》也提到了{key}",
-    beside="与另一段找到的文字同在《{title}》",
-    holds="含有问题中的{words}",
-    text="与问题的文字相近",
-    joined="，并且",
-    quoted="“{}”",
-    between="、",
-    end="。",
-)
+_ENGLISH: Final = {
+    "found": "found because it ",
+    "asked": "names {key}, which the question names",
+    "alike": "names {key}, which is like the question",
+    "together": "names {key}, which stands in one statement with {seed}",
+    "bridge": "names {key}, which “{title}” also names",
+    "beside": "stands in “{title}” like another passage that was found",
+    "holds": "has {words} of the question",
+    "text": "reads like the question",
+    "joined": ", and ",
+    "quoted": "“{}”",
+    "between": ", ",
+    "end": "",
+}
+_CHINESE: Final = {
+    "found": "找到它，因为它",
+    "asked": "提到了问题中的{key}",
+    "alike": "提到了与问题相近的{key}",
+    "together": "提到了{key}，而{key}与{seed}出现在同一条事件里",
+    "bridge": "提到了{key}，《{title}》也提到了{key}",
+    "beside": "与另一段找到的文字同在《{title}》",
+    "holds": "含有问题中的{words}",
+    "text": "与问题的文字相近",
+    "joined": "，并且",
+    "quoted": "“{}”",
+    "between": "、",
+    "end": "。",
+}
 
 
 def explain_hit(way: Mapping[str, Any], question: str, title: str, words: Sequence[str]) -> str:
-    """The sentence for the way to a hit.
+    """The sentence for the way to a hit, in the language of the question.
 
     Args:
         way: Its keys `seed_key`, `key` and `bridge`, where there are any.
-        question: Its language is the sentence's.
+        question: What was asked.
         title: Title of the document where the bridge starts.
         words: Words of the question that the hit holds.
 
@@ -82,25 +63,25 @@ def explain_hit(way: Mapping[str, Any], question: str, title: str, words: Sequen
     """
     wording = _CHINESE if is_cjk(question) else _ENGLISH
     link, names = _link(way, title, wording)
-    listed = [wording.quoted.format(word) for word in words if normal_name(word) not in names][:_SHOWN]
-    holds = wording.holds.format(words=wording.between.join(listed)) if listed else ""
-    reasons = [reason for reason in (link, holds) if reason] or [wording.text]
-    return wording.found + wording.joined.join(reasons) + wording.end
+    listed = [wording["quoted"].format(word) for word in words if normal_name(word) not in names][:_SHOWN]
+    holds = wording["holds"].format(words=wording["between"].join(listed)) if listed else ""
+    reasons = [reason for reason in (link, holds) if reason] or [wording["text"]]
+    return wording["found"] + wording["joined"].join(reasons) + wording["end"]
 
 
-def _link(way: Mapping[str, Any], title: str, wording: _Wording) -> tuple[str, set[str]]:
+def _link(way: Mapping[str, Any], title: str, wording: Mapping[str, str]) -> tuple[str, set[str]]:
     """What links the hit to the question or to another hit, and the words that this names."""
     key, seed = (_value(way.get(name)) for name in ("key", "seed_key"))
     bridge = way.get("bridge") or {}
     if bridge.get("is_beside"):
-        return wording.beside.format(title=title), set()
+        return wording["beside"].format(title=title), set()
     if over := _value(bridge.get("over")):
-        return wording.bridge.format(key=over, title=title), _words_of(over)
+        return wording["bridge"].format(key=over, title=title), _words_of(over)
     if seed and normal_name(key) == normal_name(seed):
         is_named = not str(way["seed_key"].get("reason", "")).startswith("like")
-        return (wording.asked if is_named else wording.alike).format(key=key), _words_of(key)
+        return wording["asked" if is_named else "alike"].format(key=key), _words_of(key)
     if seed:
-        return wording.together.format(key=key, seed=seed), _words_of(key)
+        return wording["together"].format(key=key, seed=seed), _words_of(key)
     return "", set()
 
 

@@ -21,15 +21,7 @@ _VALUES = ("value_string", "value_number", "value_bool")
 
 
 def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, method: str) -> SearchResult:
-    """A ranking with its texts, events and keys, read from memory maps without a database.
-
-    Args:
-        index: The index it was made from.
-        query: What was asked.
-        ranking: Rows and raw scores.
-        release: Id of the release.
-        method: Name of the method.
-    """
+    """A ranking with its texts, events and keys, read from memory maps without a database."""
     named = keys_of(index, np.array([key.row for key in ranking.keys], np.int32))
     keys = tuple(
         ResultKey(**name, weight=key.weight, hop=key.hop, reason=key.reason)
@@ -40,16 +32,11 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
         query.text,
         release,
         method,
-        hits_of(index, ranking, scores, query.allowed),
+        tuple(hits_of(index, ranking, scores, query.allowed)),
         keys,
         dict(ranking.seconds),
         dict(ranking.trace),
     )
-
-
-def hits_of(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None = None) -> tuple[Hit, ...]:
-    """The chunks of a ranking with the score, the text, the events and the keys of each; revisions by allowed ones."""
-    return tuple(_hits(index, ranking, scores, allowed))
 
 
 def keys_of(index: Index, rows: Rows) -> list[dict[str, Any]]:
@@ -70,8 +57,17 @@ def key_of(index: Index, row: int) -> dict[str, Any]:
     return keys_of(index, np.array([row], np.int32))[0]
 
 
-def _hits(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None) -> Iterator[Hit]:
-    """The hits; each table is read once for all of them, since reading one row costs as much as many."""
+def count_stage(index: Index, query: Query, name: str, chunks: Rows) -> dict[str, Any]:
+    """How many chunks a stage of a search kept, and how many of the documents known to be relevant."""
+    stage: dict[str, Any] = {"stage": name, "chunks": len(np.unique(chunks))}
+    if query.gold_documents:
+        found = _taken(index, "documents", ("document_id",), np.unique(index.arrays.chunk_document[chunks]))
+        stage["gold_documents"] = len(set(query.gold_documents).intersection(row["document_id"] for row in found))
+    return stage
+
+
+def hits_of(index: Index, ranking: Ranking, scores: Floats, allowed: Allowed | None = None) -> Iterator[Hit]:
+    """The chunks of a ranking with the score, text, events and keys of each; each table is read once for all."""
     arrays, chunks = index.arrays, ranking.chunks
     documents = _taken(index, "documents", ("title", "metadata"), arrays.chunk_document[chunks])
     sizes, events = _events(index, chunks)

@@ -20,8 +20,7 @@ from sag_retrieval.release.sandbox import SqlResult, SqlSandbox
 from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment
-from sag_retrieval.search.segments import SegmentOptions, extract_segments, segment_documents
-from sag_retrieval.search.segments.options import SegmentPreset
+from sag_retrieval.search.segments import SegmentOptions, SegmentPreset, extract_segments, segment_documents
 
 
 @public
@@ -48,10 +47,6 @@ class ChunkResult(Convertible):
 
     def _repr_html_(self) -> str:
         return render_html("chunk", found=self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The chunk as plain values."""
-        return asdict(self)
 
     def to_arrow(self) -> pa.Table:
         """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` except rank and scores."""
@@ -86,10 +81,6 @@ class DocumentResult(Convertible):
     def __repr__(self) -> str:
         return f"DocumentResult({self.document_id!r}, {len(self.text)} characters, {len(self.chunk_ids)} chunks)"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The document as plain values."""
-        return asdict(self)
-
     def to_arrow(self) -> pa.Table:
         """The document as a table of one row, `metadata` as JSON."""
         values = self.to_dict() | {"metadata": json.dumps(self.metadata, ensure_ascii=False)}
@@ -97,24 +88,16 @@ class DocumentResult(Convertible):
 
 
 def chunk_by_id(index: Index, chunk_id: str, allowed: Allowed | None = None) -> ChunkResult:
-    """The chunk with this id.
-
-    Raises:
-        QueryError: If the release has none, or a restriction leaves none.
-    """
+    """The chunk with this id."""
     row = _row(index, "chunks", "chunk_id", chunk_id)
     if allowed is not None and not allowed.chunks[row]:
         raise _absent("chunks", "chunk_id", chunk_id)
-    hit = hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)), np.zeros(1))[0]
+    hit = next(hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)), np.zeros(1)))
     return ChunkResult(**{name: getattr(hit, name) for name in ChunkResult.__slots__})
 
 
 def document_by_id(index: Index, document_id: str, allowed: Allowed | None = None) -> DocumentResult:
-    """The document with this id; spaces stand for text that a restriction withholds.
-
-    Raises:
-        QueryError: If the release has none, or a restriction leaves nothing of it.
-    """
+    """The document with this id; spaces stand for text that a restriction withholds."""
     row = _row(index, "documents", "document_id", document_id)
     first, last = index.arrays.document_chunks[row : row + 2].tolist()
     shows = np.ones(last - first, np.bool_) if allowed is None else allowed.chunks[first:last]
@@ -144,12 +127,7 @@ def _part(whole: DocumentResult, chosen: Sequence[int]) -> DocumentResult:
 
 
 def find_keys(index: Index, sandbox: SqlSandbox, text: str, key_type: str | None, most: int) -> SqlResult:
-    """Named keys, those of exactly this name or alias first, then by how many events have them.
-
-    Raises:
-        FilterError: If no key has the type.
-        QueryError: If the text is too long.
-    """
+    """Named keys, those of exactly this name or alias first, then by how many events have them."""
     check_text("name", text, _LONGEST_NAME)
     ids = index.rows["keys"]["key_id"].take(arrow_numbers(index.arrays.mentions.exact(text))).to_pylist()
     exact = f"k.key_id IN ({', '.join(map(_quoted, ids or ['']))})"
@@ -172,7 +150,6 @@ def find_keys(index: Index, sandbox: SqlSandbox, text: str, key_type: str | None
 
 
 def _quoted(text: str) -> str:
-    """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -197,42 +174,29 @@ _DOCUMENT = pa.schema(
 )
 
 
-CANDIDATES = 200
-"""Hits that are searched for segments, independent of the number returned."""
-
 SegmentSpec = SegmentOptions | Mapping[str, object] | SegmentPreset
 
 
 def join_segments(index: Index, ranking: Ranking, options: SegmentSpec) -> tuple[ResultSegment, ...]:
-    """The segments of a ranking, best first; empty without hits.
-
-    Raises:
-        SettingsError: If a preset or option is unknown or out of bounds.
-    """
-    documents = index.rows["documents"]["document_id"]
-    first = index.arrays.document_chunks
-    places = [(int(index.arrays.chunk_document[row]), int(row)) for row in ranking.chunks]
+    """The segments of a ranking, best first; empty without hits."""
+    documents, arrays = index.rows["documents"], index.arrays
+    owners = arrays.chunk_document[ranking.chunks].tolist()
+    rows = {documents["document_id"][row].as_py(): row for row in owners}
+    names = {row: name for name, row in rows.items()}
     hits = [
-        (documents[document].as_py(), row - int(first[document]), float(score))
-        for (document, row), score in zip(places, ranking.scores, strict=True)
+        (names[owner], int(chunk) - int(arrays.document_chunks[owner]), float(score))
+        for owner, chunk, score in zip(owners, ranking.chunks, ranking.scores, strict=True)
     ]
-    wanted = set(segment_documents([hits], options))
-    rows = {documents[document].as_py(): document for document, _ in places}
-    spans = {name: chunk_spans(index, row) for name, row in rows.items() if name in wanted}
-    sections = {name: section_labels(index, row) for name, row in rows.items() if name in wanted}
-    found = extract_segments([hits], spans, options, sections)
+    wanted = segment_documents([hits], options)
+    spans = {name: chunk_spans(index, rows[name]) for name in wanted}
+    sections = {name: section_labels(index, rows[name]) for name in wanted}
     return tuple(
         ResultSegment(
-            document_id=segment.document_id,
-            title=index.rows["documents"]["title"][rows[segment.document_id]].as_py(),
-            chunk_start=segment.chunk_start,
-            chunk_end=segment.chunk_end,
-            start=segment.start,
-            end=segment.end,
-            score=segment.score,
-            text=index.rows["documents"]["text"][rows[segment.document_id]].as_py()[segment.start : segment.end],
+            **asdict(segment),
+            title=documents["title"][rows[segment.document_id]].as_py(),
+            text=documents["text"][rows[segment.document_id]].as_py()[segment.start : segment.end],
         )
-        for segment in found
+        for segment in extract_segments([hits], spans, options, sections)
     )
 
 

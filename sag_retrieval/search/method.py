@@ -62,9 +62,6 @@ class GraphEvidence:
     triples: tuple[PathStep, ...]
 
 
-__all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
-
-
 _SPREAD: Final = 256
 _EXACT, _EXACT_SHARE = 4_000, 50
 """Of very many chunks the best have an exact cosine: this number, or all chunks divided by the other."""
@@ -111,11 +108,7 @@ class Query:
 
 
 def check_text(what: str, text: object, longest: int) -> None:
-    """Refuse values that are not text, have lone surrogates, or exceed `longest` characters.
-
-    Raises:
-        QueryError: With the value and the bound.
-    """
+    """Refuse values that are not text, have lone surrogates, or exceed `longest` characters."""
     if not isinstance(text, str):
         raise QueryError(f"a {what} must be text, got {shown(text)}")
     if len(text) > longest:
@@ -220,29 +213,20 @@ class ParsedQuery:
 
 
 def parse_query(index: Index, query: Query) -> ParsedQuery:
-    """Embed a query and look up its terms and keys.
-
-    Raises:
-        QueryError: If it has no word and no key is given.
-    """
+    """Embed a query and look up its terms and keys."""
     given = [key for key in query.keys if key.strip()]
     if not query.text.strip() and not given:
         raise QueryError("the query is empty; ask with at least one word, as in `sag search 'who …'`")
     text = query.text if query.text.strip() else " ".join(given)
     vectors = embed_queries(index.embedder, [text, *given])
-    mentions = index.arrays.mentions
+    mentions, numbers = index.arrays.mentions, index.arrays.terms.numbers
     return ParsedQuery(
         query=query,
         vector=vectors[[0]],
-        terms=_terms(index, text),
+        terms={**numbers(without_question_words(text))} or {**numbers(text)},
         mentions=mentions.find(text),
         given=[(key, mentions.exact(key), vectors[[place]]) for place, key in enumerate(given, start=1)],
     )
-
-
-def _terms(index: Index, text: str) -> Mapping[int, float]:
-    """Terms of a text without the words that only ask; all of them if it has no others."""
-    return {**index.arrays.terms.numbers(without_question_words(text))} or {**index.arrays.terms.numbers(text)}
 
 
 def weigh_names(index: Index, reading: ParsedQuery, weight: float) -> ParsedQuery:

@@ -1,64 +1,25 @@
 """Words that only ask, in each language: a question holds them, what answers it does not, so they find nothing."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import patterns, word_lists
 from sag_retrieval.language.words import STOP_WORDS, fold
 
 
-@dataclass(frozen=True, slots=True)
-class _Language:
+class _Language(NamedTuple):
     """Folded words that ask, and frequent words by which a question in this language is known."""
 
     asking: frozenset[str]
     frequent: frozenset[str]
 
 
-def _language(asking: str, frequent: str) -> _Language:
-    return _Language(frozenset(asking.split()), frozenset(frequent.split()))
-
-
-_LATIN: Final = (
-    _language(  # German
-        """wie was wer wen wem wessen wo woran worauf woraus worin womit wofur wodurch woher wohin wann warum weshalb
-        wieso welche welchem welchen welcher welches wieviel wieviele""",
-        """das dem den der des ein eine einem einen einer eines und oder ist sind wird werden wurde wurden ich wir sie
-        es nicht mit von vom zu zum zur fur auf im bei nach aus hat haben kann konnen muss soll sich uber""",
-    ),
-    _language(  # French
-        "comment pourquoi quand qui que quoi quel quelle quels quelles lequel laquelle lesquels combien ou",
-        """le la les un une des du de et est sont dans pour sur avec il elle ils au aux ce cette ces ne pas je nous
-        vous peut faut doit son sa ses par se""",
-    ),
-    _language(  # Spanish
-        "como que quien quienes cual cuales cuando cuanto cuanta cuantos cuantas donde adonde",
-        "el la los las un una de del y es son en para por con se su sus al lo ha han fue debe puede hay",
-    ),
-    _language(  # Italian
-        "come che chi cosa quale quali quando quanto quanta quanti quante dove perche",
-        "il lo la gli le un una di del della dei delle e sono per con non si da al nel nella ha deve puo",
-    ),
-    _language(  # Portuguese
-        "como que quem qual quais quando quanto quanta quantos quantas onde porque",
-        "o os as um uma de do da dos das e sao em no na para por com nao se ao foi pode deve",
-    ),
-    _language(  # Dutch
-        "hoe wat wie wiens waar waarom waarmee wanneer welk welke hoeveel",
-        "de het een en van voor op met niet te zijn wordt worden uit bij naar om kan moet",
-    ),
+_LATIN: Final = tuple(
+    _Language(word_lists(each)["ASKING_WORDS"], word_lists(each)["QUESTION_WORDS"])
+    for each in ("de", "fr", "es", "it", "pt", "nl")
 )
-_RUSSIAN: Final = frozenset(
-    """кто кого кому кем что чего чему чем где куда откуда когда почему зачем отчего как какой какая какое какие какого
-    какому каким какими каких какую сколько чей чья чьё чье чьи ли""".split()
-)
+_RUSSIAN: Final = word_lists("ru")["ASKING_WORDS"]
 _WORD = patterns("all")["letters"]
 _ENGLISH_MEASURE = patterns("en")["asks_measure"]
-
-
-def _longest_first(listed: str) -> str:
-    return "|".join(sorted(listed.split(), key=len, reverse=True))
 
 
 _CHINESE = patterns("zh")["asking_word"]
@@ -95,12 +56,8 @@ def _asking_words(folded: str) -> frozenset[str]:
     """The words of this text that ask in the languages it may be written in; of a question also its frequent words."""
     found = _WORD.findall(folded)
     spoken = [language for language in _LATIN if _is_written_in(language, found, folded)]
-    return _RUSSIAN.union(
-        *(
-            language.asking | (language.frequent if language.asking.intersection(found) else frozenset())
-            for language in spoken
-        )
-    )
+    asked = [language.frequent for language in spoken if language.asking.intersection(found)]
+    return _RUSSIAN.union(*(language.asking for language in spoken), *asked)
 
 
 def _is_written_in(language: _Language, found: list[str], folded: str) -> bool:
@@ -111,5 +68,5 @@ def _is_written_in(language: _Language, found: list[str], folded: str) -> bool:
     return _count(found, language.frequent) > 0 and _count(found, own) > english
 
 
-def _count(found: Iterable[str], among: frozenset[str]) -> int:
+def _count(found: list[str], among: frozenset[str]) -> int:
     return sum(word in among for word in found)

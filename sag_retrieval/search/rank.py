@@ -1,7 +1,7 @@
 """Stage 3: from weighted keys to scored chunks, by text similarity in context, PageRank and adjustments."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -11,17 +11,10 @@ from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import EmbedderKind, kind_of
 from sag_retrieval.release.arrays import Arrays, Index
 from sag_retrieval.release.mapped_arrays import group
-from sag_retrieval.release.topk import top_k
-from sag_retrieval.search.boosts import (
-    Bridges,
-    boost_mentioned_titles,
-    build_bridges,
-    cover,
-    lacking_share,
-    named_subjects,
-)
+from sag_retrieval.release.text_index import Postings
+from sag_retrieval.release.topk import kth_largest, top_k
 from sag_retrieval.search.expand import WeightedKeys
-from sag_retrieval.search.method import ParsedQuery, chunk_cosines
+from sag_retrieval.search.method import ParsedQuery, best_rows, chunk_cosines
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.weights import SMALL_GRAPH, Seeds, chunk_weights, key_terms, min_max, power, push, sum_at
 
@@ -51,8 +44,8 @@ class TextRoute:
 def dense_share(kind: EmbedderKind, length: float) -> float:
     """The share of the cosine where documents have typically `length` chunks.
 
-    Hashed words are the words that BM25 counts, so among the chunks of long documents, which differ in exact words, the
-    cosine adds little. What a model has learnt about meaning is evidence of its own, however long documents are.
+    Hashed words are those that BM25 counts, so among the chunks of long documents, which differ in exact words, they
+    add little. What a model has learnt about meaning is evidence of its own.
 
     Examples:
         >>> dense_share("hashing", 5), dense_share("transformer", 5)
@@ -62,18 +55,12 @@ def dense_share(kind: EmbedderKind, length: float) -> float:
 
 
 def fuse(lexical: Floats, likeness: Floats, share: float) -> Floats:
-    """`(1 − share) · lexical + share · likeness`: BM25 and cosine, each scaled to [0, 1].
-
-    Source: docs/algorithm.md §search.10, §hybrid.4.
-    """
+    """`(1 − share) · lexical + share · likeness`, each scaled to [0, 1] (docs/algorithm.md §search.10)."""
     return np.asarray((1 - share) * lexical + share * likeness, np.float64)
 
 
 def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> TextRoute:
-    """Similarity of every chunk alone, then with its document and neighbours if documents are long.
-
-    Source: docs/algorithm.md §search.11.
-    """
+    """Similarity of every chunk alone, and in its document if long (docs/algorithm.md §search.11)."""
     arrays, query = index.arrays, reading.query
     allowed = query.allowed.chunks if query.allowed else None
     bm25 = arrays.chunk_text.scores(reading.terms)
@@ -115,10 +102,9 @@ def typical_length(arrays: Arrays, similarity: Floats) -> float:
 
 
 def structure_share(arrays: Arrays, text: Floats, *, is_judged: bool) -> float:
-    """1 if a language model judged what was found, else `1 / n²`: how far structure may rank a method's chunks.
+    """1 if a language model judged what was found, else `1 / n²` (docs/algorithm.md §search.11).
 
-    A path or a tier points to documents. Where these are passages that is the answer; of a long one it is a place
-    to read on, which needs a model, and text tells its chunks apart. n: docs/algorithm.md §search.11.
+    A path or a tier points to documents. A long one is a place to read on, and text tells its chunks apart.
     """
     return 1.0 if is_judged else typical_length(arrays, text) ** -2
 
@@ -148,6 +134,16 @@ def best_neighbour(similarity: Floats, document: npt.NDArray[Any]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Bridges:
+    """The best bridge into each reached chunk: its end, its start, the shared key and its gain."""
+
+    ends: Rows
+    starts: Rows
+    keys: Rows
+    gains: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ChunkScores:
     """Shape (chunks,) each: the final score and its parts; and the trust in the walk."""
 
@@ -164,31 +160,31 @@ class ChunkScores:
 
 
 def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, options: SearchOptions) -> ChunkScores:
-    """Score every chunk; `trust` is the weight of the walk from the keys against the text, in [0, 1].
-
-    Source: docs/algorithm.md §search.10 to §search.14.
-    """
+    """Score every chunk, `trust` being the weight of the walk (docs/algorithm.md §search.10 to §search.14)."""
     arrays = index.arrays
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
     route = read_texts(index, reading, options)
     candidates, initial = weigh_candidates(arrays, reading, route, keys, options)
     pagerank = _pagerank(arrays, keys, candidates, initial, options)
-    if reading.query.allowed is not None:
-        pagerank = np.where(reading.query.allowed.chunks, pagerank, 0)
+    if allowed is not None:
+        pagerank = np.where(allowed, pagerank, 0)
     pagerank = trust * pagerank / (pagerank.max(initial=0) or 1)
     text = text_weight(arrays, keys, route, options) * route.in_context
     joined = pagerank + text
     joined = joined / (joined.max(initial=0) or 1)
-    final = boost_mentioned_titles(arrays, reading, joined, route.chunks_per_document, options)
-    none = np.zeros(len(final))
-    scores = ChunkScores(final, pagerank, text, final - joined, none, none, trust, route, None, candidates)
-    return _covered(arrays, reading, _bridged(index, reading, scores, options), options)
+    length = route.chunks_per_document
+    named = boost_mentioned_titles(arrays, reading, joined, length, options)
+    bridges, added = add_bridges(index, reading, np.sqrt(named), length, options)
+    reached = named if bridges is None else np.sqrt(named) + added
+    final, covered, weight = reached, np.zeros(len(reached)), options.formula.coverage / length
+    if weight > 0:
+        final = cover(reached, arrays.chunk_text, reading.terms, weight, options.formula.coverage_pool, allowed)
+        covered = final - reached / (reached.max(initial=0) or 1)
+    return ChunkScores(final, pagerank, text, named - joined, added, covered, trust, route, bridges, candidates)
 
 
 def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options: SearchOptions) -> float:
-    """The trust in a walk from the seed keys: `key_trust`, less where names are a small part of the query.
-
-    Source: docs/algorithm.md §search.12.
-    """
+    """`key_trust`, less where names are a small part of the query (docs/algorithm.md §search.12)."""
     least = options.formula.named_share
     share = min(1.0, named_share(index, reading) / least) if least > 0 else 1.0
     return share * key_trust(seeds, options.formula.key_trust)
@@ -197,8 +193,7 @@ def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options:
 def key_trust(seeds: WeightedKeys, power: float) -> float:
     """`(highest weight of a seed key)^power`: 1 if the query names a rare key, low if keys are only similar to it.
 
-    PageRank is divided by its maximum, so that without this factor a walk from unrelated keys would have full weight.
-    1 for power 0.
+    PageRank is divided by its maximum: without this factor a walk from unrelated keys would have full weight.
     """
     return float(min(1.0, seeds.weights.max(initial=0.0)) ** power)
 
@@ -270,11 +265,7 @@ def restart(key_weight: Floats, chunk_weight: Floats, key_share: float | None) -
 
 
 def text_weight(arrays: Arrays, keys: WeightedKeys, route: TextRoute, options: SearchOptions) -> float:
-    """`beta = text share · n · max(1, m / 2)`: text has more weight if documents are long and keys have many chunks.
-
-    n is the typical number of chunks a document has, m the effective number of chunks a final key has.
-    Source: docs/algorithm.md §search.11.
-    """
+    """`beta = text share · n · max(1, m / 2)`, by lengths of documents and keys (docs/algorithm.md §search.11)."""
     return options.formula.text_share * route.chunks_per_document * max(1.0, breadth(arrays, keys) / 2)
 
 
@@ -287,24 +278,14 @@ def breadth(arrays: Arrays, keys: WeightedKeys) -> float:
     return float(np.exp(keys.weights @ np.log(np.maximum(counts, 1)) / total))
 
 
-def _bridged(index: Index, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
-    root = np.sqrt(scores.final)
-    bridges, added = add_bridges(index, reading, root, scores.route.chunks_per_document, options)
-    return scores if bridges is None else replace(scores, final=root + added, bridge=added, bridges=bridges)
-
-
 def add_bridges(
     index: Index, reading: ParsedQuery, scores: Floats, length: float, options: SearchOptions
 ) -> tuple[Bridges | None, Floats]:
     """The bridges and what each adds to a chunk's score, shape (chunks,); none and zeros where they count nothing.
 
-    What is reached stands behind what led there: an end rises to a share of its start at most, so that a chunk that
-    answers alone keeps its place. Inside a document it rises as high as its start, and less in short ones, where the
-    text route tells as much. Chunks of long documents complete one another where the query names what they are about,
-    so there the limit grows with length. Where it names none, bridges count as far as the best chunk lacks words of the
-    query: one that holds them all needs no other.
-
-    Source: docs/algorithm.md §search.13.
+    What is reached stands behind what led there, so that a chunk that answers alone keeps its place. Chunks of long
+    documents complete one another where the query names what they are about; where it names none, bridges count as far
+    as the best chunk lacks words of the query. Source: docs/algorithm.md §search.13.
     """
     added = np.zeros(len(scores))
     if options.formula.bridge_strength <= 0:
@@ -326,15 +307,6 @@ def add_bridges(
     return bridges, added
 
 
-def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
-    weight = options.formula.coverage / scores.route.chunks_per_document
-    if weight <= 0:
-        return scores
-    allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    final = cover(scores.final, arrays.chunk_text, reading.terms, weight, options.formula.coverage_pool, allowed)
-    return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
-
-
 def bridge_strength(length: float, options: SearchOptions, *, is_named: bool) -> float:
     """`strength / n`, plus `1 − 1 / n` if the query names a subject that few documents are about.
 
@@ -346,3 +318,168 @@ def bridge_strength(length: float, options: SearchOptions, *, is_named: bool) ->
 def names_subject(arrays: Arrays, reading: ParsedQuery, options: SearchOptions) -> bool:
     """Whether the query names a subject that few documents are about."""
     return any(True for _ in named_subjects(arrays, reading, options))
+
+
+def boost_mentioned_titles(
+    arrays: Arrays, reading: ParsedQuery, scores: Floats, length: float, options: SearchOptions
+) -> Floats:
+    """Raise the best chunk of each subject that the query names to a floor (docs/algorithm.md §search.13)."""
+    if options.formula.named_floor <= 0:
+        return scores
+    floor = 1 - (1 - options.formula.named_floor) / length
+    lifted = scores.copy()
+    for chunks in named_subjects(arrays, reading, options):
+        best = scores[chunks].max(initial=0.0)
+        if 0 < best < floor:
+            lifted[chunks] = np.maximum(lifted[chunks], scores[chunks] / best * floor)
+    return lifted
+
+
+def named_subjects(arrays: Arrays, reading: ParsedQuery, options: SearchOptions) -> Iterator[Rows]:
+    """The allowed chunks about each subject that the query names and that few documents are about."""
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    for _, keys in reading.mentions:
+        chunks = chunks_about(arrays, keys, allowed)
+        if 0 < len(np.unique(arrays.chunk_document[chunks])) <= options.formula.named_documents:
+            yield chunks
+
+
+def chunks_about(arrays: Arrays, keys: Rows, allowed: Flags | None = None) -> Rows:
+    """The allowed chunks with one of some keys as main key; ascending for one key."""
+    keys = keys[arrays.is_main_key[keys]]
+    owner, place = arrays.key_chunks.gather(keys)
+    chunks: Rows = arrays.key_chunks.items[place]
+    is_about = arrays.chunk_main_key[chunks] == keys[owner]
+    return np.asarray(chunks[is_about if allowed is None else is_about & allowed[chunks]])
+
+
+def cover(
+    scores: Floats,
+    text: Postings,
+    terms: Mapping[int, float],
+    weight: float,
+    pool: int,
+    allowed: Flags | None = None,
+) -> Floats:
+    """`score / max + weight · idf share of the query terms that a chunk is the first to contain`, greedily.
+
+    Of the `pool` best chunks a second one with the same words is worth less than a first one with the others.
+    Source: docs/algorithm.md §search.14.
+    """
+    scaled = scores / (scores.max(initial=0) or 1)
+    share = term_shares(text, terms)
+    if weight <= 0 or not share.any():
+        return scaled
+    rows = best_rows(scaled, pool, allowed)
+    holds = text.matrix(terms, rows) > 0
+    gained = _greedy(scaled[rows], holds, weight * share)
+    covered = scaled.copy()
+    covered[rows] += gained
+    return covered
+
+
+def _greedy(scores: Floats, holds: Flags, share: Floats) -> Floats:
+    """Shape (rows,): what each row gains if rows are chosen by score plus gain, ties by position."""
+    gained = np.zeros(len(scores))
+    left = np.ones(len(scores), bool)
+    open_share = share.copy()
+    while left.any() and open_share.any():
+        gain = open_share @ holds
+        taken = int(np.argmax(np.where(left, scores + gain, -np.inf)))
+        gained[taken] = gain[taken]
+        left[taken] = False
+        open_share[holds[:, taken]] = 0
+    return gained
+
+
+def build_bridges(
+    index: Index,
+    scores: Floats,
+    terms: Mapping[int, float],
+    length: float,
+    options: SearchOptions,
+    allowed: Flags | None,
+) -> Bridges:
+    """`S(start) · link · (floor + (1 − floor) · residual)`, the best per reached chunk, without the factor strength.
+
+    In long documents names in passing, and chunks without a new query term, count less: docs/algorithm.md §search.13.
+    """
+    arrays = index.arrays
+    starts = choose_starts(scores, arrays.chunk_document, options)
+    pair = _pairs(index, starts, length, options, allowed)
+    gain = scores[starts[pair.starts]] * pair.gains
+    floor = options.formula.bridge_floor / length
+    gain = gain * (floor + (1 - floor) * _residual(arrays, starts, pair, terms))
+    order = np.lexsort((pair.starts, -gain, pair.ends))
+    first = order[np.flatnonzero(np.diff(pair.ends[order], prepend=-1))]
+    return Bridges(pair.ends[first], starts[pair.starts[first]], pair.keys[first], gain[first])
+
+
+def choose_starts(scores: Floats, document: npt.NDArray[Any], options: SearchOptions) -> Rows:
+    """The best chunks, with a limit per document, ties by row."""
+    pool = min(len(scores), 8 * options.formula.bridge_starts)
+    if pool == 0:
+        return np.zeros(0, np.int32)
+    rows = np.flatnonzero((scores >= kth_largest(scores, pool)) & (scores > 0))
+    chosen: list[int] = []
+    taken: dict[int, int] = {}
+    for row in rows[np.argsort(-scores[rows], kind="stable")].tolist():
+        owner = int(document[row])
+        if taken.get(owner, 0) < options.formula.bridge_starts_per_document:
+            chosen.append(row)
+            taken[owner] = taken.get(owner, 0) + 1
+        if len(chosen) == options.formula.bridge_starts:
+            break
+    return np.array(chosen, np.int32)
+
+
+_IN_PASSING = 0.5
+"""Weight of a link to a chunk that is about something else than the shared key."""
+
+
+def _pairs(index: Index, starts: Rows, length: float, options: SearchOptions, allowed: Flags | None) -> Bridges:
+    """Places of starts, and ends, that share a key found in few documents, each pair once with its best link."""
+    arrays = index.arrays
+    start, place = arrays.chunk_keys.gather(starts)
+    key = arrays.chunk_keys.items[place]
+    narrow = (arrays.key_document_count[key] <= options.formula.bridge_documents) & index.leads[key]
+    start, key = start[narrow], key[narrow]
+    owner, place = arrays.key_chunks.gather(key)
+    start, key, end = start[owner], key[owner], arrays.key_chunks.items[place]
+    link = document_rarity(arrays.key_document_count[key], arrays.document_count)
+    link = link * np.where(arrays.chunk_main_key[end] == key, 1.0, _IN_PASSING / length)
+    fits = end != starts[start]
+    if allowed is not None:
+        fits &= allowed[end]
+    start, key, end, link = start[fits], key[fits], end[fits], link[fits]
+    order = np.lexsort((key, -link, end, start))
+    pair = start[order].astype(np.int64) * arrays.chunk_count + end[order]
+    first = order[np.flatnonzero(np.diff(pair, prepend=-1))]
+    return Bridges(end[first], start[first].astype(np.int32), key[first], np.asarray(link[first], np.float64))
+
+
+def document_rarity(frequency: npt.NDArray[Any], document_count: int) -> Floats:
+    """`ln(documents / documents with the key) / ln(documents)`, in [0, 1]: 1 for a key of one document."""
+    if document_count <= 1:
+        return np.ones(len(frequency))
+    return np.asarray(1 - np.log(np.maximum(frequency, 1)) / np.log(document_count), np.float64)
+
+
+def term_shares(text: Postings, terms: Mapping[int, float]) -> Floats:
+    """Shape (terms,): the share of each in the idf of all; zeros if they have none."""
+    idf = np.array([count * float(text.idf[term]) for term, count in terms.items()])
+    return np.asarray(idf / (idf.sum() or 1), np.float64)
+
+
+def lacking_share(text: Postings, terms: Mapping[int, float], chunk: int) -> float:
+    """The idf share of the query terms that a chunk lacks."""
+    return float(term_shares(text, terms) @ (text.matrix(terms, np.array([chunk], np.int32)) == 0)[:, 0])
+
+
+def _residual(arrays: Arrays, starts: Rows, pair: Bridges, terms: Mapping[int, float]) -> Floats:
+    """In [0, 1]: the idf share of the query terms that the start lacks and the end holds."""
+    text = arrays.chunk_text
+    lacking = text.matrix(terms, starts) == 0
+    ends, position = np.unique(pair.ends, return_inverse=True)
+    gained = (lacking.T * term_shares(text, terms)) @ (text.matrix(terms, ends) > 0)
+    return np.asarray(gained[pair.starts, position], np.float64)

@@ -54,11 +54,7 @@ class MethodEntry:
         return resolve_name(self.options) if isinstance(self.options, str) else self.options
 
     def build_options(self, given: object = None) -> Any:  # noqa: ANN401  each method has its own options
-        """Its options with some values given; None if it has no options.
-
-        Raises:
-            SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
-        """
+        """Its options with some values given; None if it has no options."""
         defaults = self.defaults
         if defaults is not None:
             return build_options(type(defaults), given, what=self.name, base=defaults, kind="method")
@@ -71,11 +67,7 @@ class MethodEntry:
         return None
 
     def make(self, options: object = None, *, chat: ChatModel | None = None, home: Path | None = None) -> Method:
-        """The method with these options, or with its defaults.
-
-        Raises:
-            SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
-        """
+        """The method with these options, or with its defaults."""
         target = resolve_name(self.target) if isinstance(self.target, str) else self.target
         chosen = self.build_options(options)
         given = {"chat": chat, "home": home}
@@ -175,12 +167,7 @@ METHODS: Final = Registry(
 
 
 def method_entry(name: str) -> MethodEntry:
-    """The entry of the method of this name.
-
-    Raises:
-        QueryError: If there is no such method, with the nearest name and all names.
-        PluginError: If the package that adds it cannot be used.
-    """
+    """The entry of the method of this name."""
     if not isinstance(name, str) or name not in METHODS:
         raise QueryError(
             f"method {shown(name)} is none of {', '.join(METHODS)}{nearest(name, METHODS)}; see `sag search --help`"
@@ -191,31 +178,14 @@ def method_entry(name: str) -> MethodEntry:
 def method_named(
     name: str, options: object = None, *, chat: ChatModel | None = None, home: Path | None = None
 ) -> Method:
-    """The method of this name.
-
-    Args:
-        name: One of `METHODS`.
-        options: Options of the method's own class, or names and values; None: its defaults.
-        chat: Language model for the methods that can use one.
-        home: Folder of the release, for the methods that read more than its index.
-
-    Raises:
-        QueryError: If there is no such method, with the nearest name and all names.
-        SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
-        PluginError: If the package that adds it cannot be used.
-    """
+    """The method of this name, with the arguments of `MethodEntry.make`."""
     return method_entry(name).make(options, chat=chat, home=home)
 
 
 def resolve_method(
     method: str | Method, options: object = None, *, chat: ChatModel | None = None, home: Path | None = None
 ) -> tuple[str, Method]:
-    """A method and its name for results: one of `METHODS`, or a custom function.
-
-    Raises:
-        QueryError: If it is neither, or options are given for a custom function, which sets its own.
-        PluginError: If the package that adds it cannot be used.
-    """
+    """A method and its name for results: one of `METHODS`, or a custom function."""
     if isinstance(method, str) or not callable(method):
         return str(method), method_named(method, options, chat=chat, home=home)
     name = getattr(method, "__name__", type(method).__name__)

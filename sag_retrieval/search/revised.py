@@ -62,8 +62,6 @@ class HitRevision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Revisions:
-    """The revisions of a release by the rows of their chunks."""
-
     rows: Sequence[Mapping[str, Any]]
     by_earlier: Mapping[int, Sequence[int]]
     by_later: Mapping[int, Sequence[int]]
@@ -87,7 +85,6 @@ _read: WeakKeyDictionary[Index, _Revisions] = WeakKeyDictionary()
 
 
 def _revisions_of(index: Index) -> _Revisions:
-    """The revisions of a release, read once."""
     found = _read.get(index)
     if found is None:
         found = _read[index] = _read_revisions(index)
@@ -116,7 +113,6 @@ def asks_past(question: str) -> bool:
     Examples:
         >>> asks_past("What was the price originally?"), asks_past("原定哪天发布？"), asks_past("What is the price?")
         (True, True, False)
-
     """
     return bool(revising("asks_past").search(question)) and not revising("asks_present").search(question)
 
@@ -127,7 +123,6 @@ def asked_day(question: str) -> str:
     Examples:
         >>> asked_day("Who was the manager in March 2019?")
         '2019-03-31'
-
     """
     found = next((str(each.value) for each in dates(question) if each.key_type == DATE), "")
     return last_day(found) if found else ""
@@ -142,14 +137,7 @@ def wants_earlier(question: str, earlier_said: str | None, later_said: str | Non
 
 
 def with_revisions(index: Index, query: Query, ranking: Ranking) -> Ranking:
-    """A ranking in which what holds stands before what it revised; for a question about the past the other way round.
-
-    Only statements that hold half the words of the question move. A release without revisions changes nothing.
-
-    Source:
-        docs/algorithm.md §search.20
-
-    """
+    """A ranking in which what is asked stands before what it revised (docs/algorithm.md §search.20)."""
     if not has_revisions(index) or not len(ranking.chunks):
         return ranking
     known = _revisions_of(index)
@@ -191,16 +179,13 @@ def _steps(known: _Revisions, chunk: int, question: str, asked: frozenset[str]) 
     for by, other, is_back in ((known.by_earlier, "later", False), (known.by_later, "earlier", True)):
         for number in by.get(chunk, ()):
             row = known.rows[number]
-            if f"{other}_chunk" not in row or not _is_asked(known.terms[number], asked):
+            is_asked = asked and len(known.terms[number] & asked) >= _ASKED_SHARE * len(asked)
+            if f"{other}_chunk" not in row or not is_asked:
                 continue
             if row["kind"] not in _ORDERED and (row["evidence"] != UNCONFIRMED or is_back):
                 continue
             if wants_earlier(question, row["earlier_said"], row["later_said"]) is is_back:
                 yield row[f"{other}_chunk"], row[f"{other}_said"] or "", row[f"{other}_event_id"]
-
-
-def _is_asked(about: frozenset[str], asked: frozenset[str]) -> bool:
-    return bool(asked) and len(about & asked) >= _ASKED_SHARE * len(asked)
 
 
 def hit_revisions(
@@ -268,13 +253,9 @@ def _event(index: Index, chunk: int, event_id: str) -> dict[str, Any] | None:
 def said_by(where: Mapping[str, Any] | None, as_of: object) -> Mapping[str, Any] | None:
     """A `where` that also asks for what had been said by the end of a day, month or year; None: nothing more.
 
-    Raises:
-        QueryError: If it is no ISO date.
-
     Examples:
         >>> said_by({"language": "en"}, "2025-06")
         {'language': 'en', 'said__lte': '2025-06-30'}
-
     """
     if as_of is None:
         return where
@@ -295,7 +276,6 @@ def is_day(since: str) -> bool:
     Examples:
         >>> is_day("2025-06"), is_day("r0123456789ab")
         (True, False)
-
     """
     return _DAY.fullmatch(since) is not None
 
@@ -305,16 +285,12 @@ Seen = tuple[Index, Allowed | None]
 
 
 def changes_since(now: Seen, day: str = "", before: Seen | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Statements that were revised, are new, and were withdrawn; sorted by when they were said.
+    """Statements that were `revised`, are `new`, and were `withdrawn`; sorted by when they were said.
 
     Args:
         now: The release.
         day: Only what was said on this day, in this month or year, or later; empty: whenever.
         before: Another release: only what that one has not, and what only that one has.
-
-    Returns:
-        `revised`: rows of the table `revisions`; `new` and `withdrawn`: events with their document and `said`.
-
     """
     events = _events(*now)
     known = _events(*before) if before else {}

@@ -1,19 +1,18 @@
 """The method `sag` and its baselines, with the trace that explains a search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.local import open_cross_encoder
 from sag_retrieval.models.protocols import kind_of
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
 from sag_retrieval.search.explain import explain_hit, held_words
-from sag_retrieval.search.hits import key_of
+from sag_retrieval.search.hits import count_stage, key_of
 from sag_retrieval.search.method import (
     Method,
     ParsedQuery,
@@ -40,9 +39,6 @@ def reranked(method: Method, model: str) -> Method:
 
     Scores stay the method's own, in descending order: those of a cross-encoder have no scale that models share. Ties
     keep the method's order.
-
-    Raises:
-        SettingsError: When it ranks, if the model cannot be loaded.
     """
 
     def both(index: Index, query: Query) -> Ranking:
@@ -72,15 +68,8 @@ class SearchState:
 def make_ranking(search: SearchState, seconds: Mapping[str, float]) -> Ranking:
     """The ranking, its keys by descending weight, and with `explain` its trace."""
     query, scores = search.reading.query, search.scores
-    parts = {
-        "pagerank": scores.pagerank,
-        "text": scores.text,
-        "named": scores.named,
-        "bridge": scores.bridge,
-        "coverage": scores.coverage,
-        "cosine": scores.route.cosine,
-        "bm25": scores.route.bm25,
-    }
+    parts = {name: getattr(scores, name) for name in ("pagerank", "text", "named", "bridge", "coverage")}
+    parts |= {"cosine": scores.route.cosine, "bm25": scores.route.bm25}
     allowed = query.allowed.chunks if query.allowed else None
     ranking = rank_by(scores.final, query.top_k, allowed, parts, seconds)
     ranking = with_exact_cosines(ranking, search.index, search.reading, scores.route)
@@ -140,14 +129,12 @@ def _hop(search: SearchState, number: int) -> dict[str, Any]:
     keys = search.hops[number]
     gained = np.flatnonzero(keys.hops == number + 1)
     order = gained[np.lexsort((keys.rows[gained], -keys.weights[gained]))]
-    events = _events_of(search, search.hops[number - 1].rows) if number else search.expansion.events
+    events, allowed = search.expansion.events, search.reading.query.allowed
+    if number:
+        before = search.hops[number - 1].rows
+        events = links_from(search.index.arrays.key_events, before, allowed.events if allowed else None)[1]
     found = [key_of(search.index, int(keys.rows[place])) | {"weight": float(keys.weights[place])} for place in order]
     return {"hop": number + 1, "events": len(events), "keys_gained": found}
-
-
-def _events_of(search: SearchState, keys: Rows) -> Rows:
-    allowed = search.reading.query.allowed
-    return links_from(search.index.arrays.key_events, keys, allowed.events if allowed else None)[1]
 
 
 def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:
@@ -161,16 +148,7 @@ def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:
         "reached by a bridge": bridges.ends if bridges else np.zeros(0, np.int32),
         "hits": hits,
     }
-    gold = set(search.reading.query.gold_documents)
-    ids = search.index.rows["documents"].select(["document_id"])
-    found = []
-    for name, chunks in stages.items():
-        stage: dict[str, Any] = {"stage": name, "chunks": len(np.unique(chunks))}
-        if gold:
-            documents = np.unique(arrays.chunk_document[chunks])
-            stage["gold_documents"] = len(gold.intersection(take_rows(ids, documents)["document_id"].to_pylist()))
-        found.append(stage)
-    return found
+    return [count_stage(search.index, search.reading.query, name, chunks) for name, chunks in stages.items()]
 
 
 def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
@@ -226,13 +204,7 @@ def search_method(options: SearchOptions) -> Method:
 
 
 def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
-    """The chunks that answer a query: query → (key ↔ event) → chunk.
-
-    Raises:
-        QueryError: If the query is empty.
-
-    Source: docs/algorithm.md §search.
-    """
+    """The chunks that answer a query: query → (key ↔ event) → chunk. Source: docs/algorithm.md §search."""
     stopwatch = Stopwatch()
     with stopwatch("read"):
         reading = weigh_names(index, parse_query(index, query), options.formula.named_weight)
@@ -248,22 +220,23 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
 
 def dense(index: Index, query: Query) -> Ranking:
     """Chunks by the cosine of their vector with the query's."""
-    stopwatch = Stopwatch()
-    with stopwatch("read"):
-        reading = parse_query(index, query)
-    with stopwatch("rank"):
-        scores = QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()
-    return rank_by(scores, query.top_k, _allowed(query), {"cosine": scores}, stopwatch.seconds)
+    return _by_one(
+        index, query, "cosine", lambda reading: QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()
+    )
 
 
 def bm25(index: Index, query: Query) -> Ranking:
     """Chunks by BM25 of their indexed text."""
+    return _by_one(index, query, "bm25", lambda reading: index.arrays.chunk_text.scores(reading.terms))
+
+
+def _by_one(index: Index, query: Query, name: str, score: Callable[[ParsedQuery], Floats]) -> Ranking:
     stopwatch = Stopwatch()
     with stopwatch("read"):
         reading = parse_query(index, query)
     with stopwatch("rank"):
-        scores = index.arrays.chunk_text.scores(reading.terms)
-    return rank_by(scores, query.top_k, _allowed(query), {"bm25": scores}, stopwatch.seconds)
+        scores = score(reading)
+    return rank_by(scores, query.top_k, _allowed(query), {name: scores}, stopwatch.seconds)
 
 
 def bridge(index: Index, query: Query) -> Ranking:

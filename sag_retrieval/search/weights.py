@@ -33,16 +33,7 @@ def rarity(idf: npt.NDArray[Any], highest: float, power: float) -> Floats:
 
 
 def event_weights(links: Links, key_weight: Floats, similarity: Floats) -> Floats:
-    """`w(e) = similarity(e) · Σ key_weight(k)` over the keys k of e, docs/algorithm.md §search.6.
-
-    Args:
-        links: Event-key pairs, each listed once.
-        key_weight: Shape (keys,), not negative.
-        similarity: Shape (events,).
-
-    Returns:
-        Shape (events,). An event without keys weighs 0.
-    """
+    """`w(e) = similarity(e) · Σ key_weight(k)` over the keys k of e, docs/algorithm.md §search.6; 0 without keys."""
     return sum_at(links.event, key_weight[links.key], len(similarity)) * similarity
 
 
@@ -122,17 +113,9 @@ def power(
     damping: float,
     tolerance: float = _TOLERANCE,
 ) -> tuple[Floats, Floats]:
-    """PageRank of keys and chunks, with sum 1; a node without links passes nothing on.
+    """PageRank of keys and chunks, with sum 1: `p = (1 − d) · restart + d · Σ_neighbours p / degree`.
 
-    `p = (1 − d) · restart + d · Σ_neighbours p / degree`, docs/algorithm.md §search.12.
-
-    Args:
-        key_chunks: Chunks of each key.
-        chunk_keys: Keys of each chunk.
-        key_restart: Key rows, each once, and their shares, not negative.
-        chunk_restart: Chunk rows, each once, and their shares; all shares sum to 1.
-        damping: d in [0, 1).
-        tolerance: Remaining error, as a share of all mass.
+    All restart shares sum to 1; a node without links passes nothing on. Source: docs/algorithm.md §search.12.
     """
     of_key, of_chunk = key_chunks.links, chunk_keys.links
     pass_key, pass_chunk = (damping / side.degrees for side in (key_chunks, chunk_keys))
@@ -144,7 +127,9 @@ def power(
         passed = stay_chunk + of_chunk @ (key * pass_key)[: of_chunk.shape[1]]
         before, chunk = chunk, back * (chunk - before) + before + onward * (passed - chunk)
     chunk = np.maximum(chunk, 0)
-    return _to_one(stay_key + of_key @ (chunk * pass_chunk)[: of_key.shape[1]], chunk)
+    key = stay_key + of_key @ (chunk * pass_chunk)[: of_key.shape[1]]
+    total = key.sum() + chunk.sum()
+    return (key / total, chunk / total) if total > 0 else (key, chunk)
 
 
 def _spread_out(seeds: Seeds, lists: CsrLists) -> Floats:
@@ -172,19 +157,9 @@ def _steps(damping: float, tolerance: float) -> Iterator[tuple[float, float]]:
 def push(
     key_chunks: CsrLists, chunk_keys: CsrLists, key_restart: Seeds, chunk_restart: Seeds, damping: float
 ) -> Floats:
-    """PageRank of chunks by local push: mass below a precision times a node's degree is not passed on.
+    """PageRank of chunks by local push, up to a common factor: little mass, for a node's degree, is not passed on.
 
     Work depends on the restart, not on the graph. Source: docs/algorithm.md §search.12.
-
-    Args:
-        key_chunks: As for `power`.
-        chunk_keys: As for `power`.
-        key_restart: As for `power`.
-        chunk_restart: As for `power`.
-        damping: As for `power`.
-
-    Returns:
-        Shape (chunks,), up to a common factor.
     """
     sides = (key_chunks, chunk_keys)
     rank = [np.zeros(len(side)) for side in sides]
@@ -225,8 +200,3 @@ def _spread(lists: CsrLists, rows: npt.NDArray[Any], mass: Floats, rest: Floats)
     reached = lists.items[place]
     np.add.at(rest, reached, (mass / lists.degrees[rows])[owner])
     return reached
-
-
-def _to_one(key: Floats, chunk: Floats) -> tuple[Floats, Floats]:
-    total = key.sum() + chunk.sum()
-    return (key / total, chunk / total) if total > 0 else (key, chunk)

@@ -1,7 +1,6 @@
 """Who may ask a server, of what part of the release, and how often; and the release that is current."""
 
 import hashlib
-import json
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -14,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sag_retrieval.api import Release, open_release
@@ -61,11 +61,6 @@ class AccessKeys:
     """The keys of a file, and what each has left of its rate; safe to share between threads."""
 
     def __init__(self, keys: list[AccessKey]) -> None:
-        """Hold the keys.
-
-        Raises:
-            SettingsError: If a name or a hash stands twice.
-        """
         self._by_hash = {key.hash: key for key in keys}
         if len({key.name for key in keys}) < len(keys) or len(self._by_hash) < len(keys):
             raise SettingsError("the file of keys has a name or a hash twice; give each key its own")
@@ -91,11 +86,7 @@ class AccessKeys:
 
 
 def read_keys(path: Path) -> AccessKeys:
-    """The keys of a YAML file: `keys:`, a list of name, hash, and if wanted where, sql and rate.
-
-    Raises:
-        SettingsError: If it cannot be read or has another form.
-    """
+    """The keys of a YAML file: `keys:`, a list of name, hash, and if wanted where, sql and rate."""
     try:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
         given = read["keys"] if isinstance(read, Mapping) else read
@@ -124,7 +115,6 @@ class CurrentRelease:
     """The current release of a home: a new request takes the newest, one under way keeps its own."""
 
     def __init__(self, home: Path | None = None) -> None:
-        """Hold the home; a release is opened by the first request."""
         self.home = load_settings(home=home).home
         self._releases = Releases(self.home)
         self._held: _Held | None = None
@@ -133,11 +123,7 @@ class CurrentRelease:
 
     @contextmanager
     def open(self, key: AccessKey | None = None) -> Iterator[Release]:
-        """The release as a key sees it, kept open for as long as it is used.
-
-        Raises:
-            ReleaseError: If there is none, or the restriction of the key does not fit it.
-        """
+        """The release as a key sees it, kept open for as long as it is used."""
         held = self._take()
         try:
             yield self._as_seen(held, key)
@@ -252,13 +238,9 @@ class Service:
         heavy: int = 4,
         decider: NameDecider | None = None,
     ) -> None:
-        """Hold the home's release and the keys; without keys everyone who reaches the server sees everything.
+        """Without keys everyone who reaches the server sees everything; without a decider nobody decides on names.
 
-        Args:
-            current: The release.
-            keys: Who may ask.
-            heavy: Questions that may ask a model, and reports, that are under way at the same time.
-            decider: Who writes decisions on names down; None: nobody decides here.
+        `heavy` questions that may ask a model, and reports, are under way at the same time.
         """
         self.current, self.keys = current, keys
         self._decider = decider
@@ -277,12 +259,7 @@ class Service:
     def use(
         self, key: AccessKey | None = None, *, is_heavy: bool = False, is_search: bool = False
     ) -> Iterator[Release]:
-        """The release as a key sees it, for one request; a search waits for its turn.
-
-        Raises:
-            Busy: If it is a long question, and there are as many as may be.
-            ReleaseError: If there is no release.
-        """
+        """The release as a key sees it, for one request; a search waits for its turn."""
         if is_heavy and not self._heavy.acquire(blocking=False):
             raise Busy(f"{self._most_heavy} long questions are being answered; ask again in a while, or in mode fast")
         try:
@@ -305,14 +282,10 @@ class Guard:
     def __init__(
         self, app: ASGIApp, *, keys: AccessKeys | None, hosts: Collection[str], open_paths: Collection[str] = ()
     ) -> None:
-        """Hold the application behind it.
+        """Hold the application, who may ask (None: everyone), and what needs no key besides the paths of health.
 
-        Args:
-            app: What answers a request that passes.
-            keys: Who may ask; None: everyone.
-            hosts: Names in `Host` and `Origin`, so that no page of another site talks to it through a name that it
-                points here (DNS rebinding); empty: any, as keys decide.
-            open_paths: Paths without a key, besides those of health.
+        `hosts` are names in `Host` and `Origin`, so that no page of another site talks to it through a name that it
+        points here (DNS rebinding); empty: any, as keys decide.
         """
         self._app, self._keys, self._hosts = app, keys, frozenset(hosts)
         self._open = _OPEN | frozenset(open_paths)
@@ -326,25 +299,33 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         refused = self._refused(scope, headers)
         if refused is not None:
-            await _refuse(send, *refused)
+            await _refuse(scope, receive, send, refused)
             return
-        body = _Body(receive)
-        try:
-            await self._app(scope, body.receive, send)
-        except HTTPException as error:  # of a body that no application took for its own
-            await _refuse(send, error.status_code, error.detail)
+        size = 0
 
-    def _refused(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | tuple[int, str, int] | None:
-        """Status, reason and seconds to wait; None where nothing is wrong."""
+        async def bounded() -> Message:  # a body ends where it is too large, whatever its header says
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > MOST_BODY:
+                raise HTTPException(413, f"the request has more than {MOST_BODY:,} bytes")
+            return message
+
+        try:
+            await self._app(scope, bounded, send)
+        except HTTPException as error:  # of a body that no application took for its own
+            await _refuse(scope, receive, send, (error.status_code, error.detail, 0))
+
+    def _refused(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str, int] | None:
         origin = headers.get(b"origin", "")
         if not self._is_known(headers.get(b"host", "")) or (origin and not self._is_known(origin.partition("://")[2])):
-            return 421, "this server does not answer for that host name; `sag serve --allow-host NAME` lets it"
+            return 421, "this server does not answer for that host name; `sag serve --allow-host NAME` lets it", 0
         if self._keys is None or scope["path"] in self._open:
             return None
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
         key = self._keys.named_by(token.strip() if scheme.lower() == "bearer" else headers.get(b"x-api-key", ""))
         if key is None:
-            return 401, "no valid key; send it as `Authorization: Bearer KEY`"
+            return 401, "no valid key; send it as `Authorization: Bearer KEY`", 0
         scope.setdefault("state", {})["sag_key"] = key
         wait = self._keys.wait(key)
         return (429, f"the rate of this key is {key.rate:g} requests a minute", 1 + int(wait)) if wait else None
@@ -356,27 +337,11 @@ class Guard:
         return name.lower() in self._hosts
 
 
-class _Body:
-    """A body that ends where it is too large, whatever its header says."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive, self._size = receive, 0
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        self._size += len(message.get("body", b""))
-        if self._size > MOST_BODY:
-            raise HTTPException(413, f"the request has more than {MOST_BODY:,} bytes")
-        return message
-
-
-async def _refuse(send: Send, status: int, reason: str, seconds: int = 0) -> None:
-    body = json.dumps(error_body(status, reason)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(b"retry-after", str(seconds).encode())] if seconds else []
-    headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []  # noqa: PLR2004  no key
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _refuse(scope: Scope, receive: Receive, send: Send, told: tuple[int, str, int]) -> None:
+    status, reason, seconds = told
+    headers = {"retry-after": str(seconds)} if seconds else {}
+    headers |= {"www-authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004  no key
+    await JSONResponse(error_body(status, reason), status, headers)(scope, receive, send)
 
 
 _KINDS: Final = {401: "invalid_api_key", 404: "not_found", 413: "too_large", 429: "rate_limit_exceeded"}

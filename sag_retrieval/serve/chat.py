@@ -40,12 +40,10 @@ class _Listener:
         self.gone = threading.Event()
 
     def check(self) -> None:
-        """End the work where nobody listens."""
         if self.gone.is_set():
             raise _Gone
 
     def put(self, event: Progress | doors.AskAnswer | Exception) -> None:
-        """Hand an event on."""
         self.check()
         self._loop.call_soon_threadsafe(self.events.put_nowait, event)
 
@@ -62,9 +60,6 @@ async def answered(service: Service, key: AccessKey | None, asked: doors.AskRequ
     """The steps of a question as they happen, and the answer last.
 
     Closing the iterator, as the server does when its client has gone, ends the work at its next step.
-
-    Raises:
-        SagError: As `doors.ask`; before anything else if the request is wrong.
     """
     heard = _Listener(asyncio.get_running_loop())
 
@@ -217,7 +212,6 @@ class _Completion:
         self._same = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": asked.model}
 
     def whole(self, answer: doors.AskAnswer) -> dict[str, Any]:
-        """The answer as one message."""
         message = {"role": "assistant", "content": answer.answer + sources(answer, self._base), "refusal": None}
         choice = {
             "index": 0,

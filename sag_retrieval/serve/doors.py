@@ -365,10 +365,6 @@ class StatusAnswer(Bounded):
 class NotThere(QueryError):  # noqa: N818  reads better where it is caught
     """A document is not in the release, or not for the one who asks: both have the same message."""
 
-    def __init__(self, document_id: str) -> None:
-        """Name the document."""
-        super().__init__(f"no document {shown(document_id)} in this release")
-
 
 def search(release: Release, asked: SearchRequest) -> SearchAnswer:
     """Find the passages that answer a query, best first, each with its document, characters, statements and keys.
@@ -451,7 +447,7 @@ def document(release: Release, asked: DocumentRequest) -> DocumentAnswer:
     try:
         found = release.document(asked.document_id[:_LONGEST_ID])
     except QueryError:
-        raise NotThere(asked.document_id) from None
+        raise NotThere(f"no document {shown(asked.document_id)} in this release") from None
     whole = len(found.text)
     start = min(max(0, asked.start - asked.around), whole) if asked.end is not None or asked.start else 0
     wanted = whole if asked.end is None else min(max(asked.end, asked.start) + asked.around, whole)

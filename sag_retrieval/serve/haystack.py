@@ -31,17 +31,7 @@ class HaystackRetriever:
         sql: str | None = None,
         as_of: str | None = None,
     ) -> None:
-        """Hold what to search; the release is opened by `warm_up` or the first run.
-
-        Args:
-            home: Home of the release; None: SAG_HOME.
-            k: Largest number of passages.
-            method: How to search.
-            options: Options of the method: names and values.
-            where: Restriction, as conditions.
-            sql: Restriction: a SELECT of ids, or a condition.
-            as_of: Only what had been said by this day, month or year.
-        """
+        """Hold what to search, as `Release.search` takes it; the release is opened by `warm_up` or the first run."""
         self.home, self.k = home, k
         self._search = Search(method=method, options=options, where=where, sql=sql, as_of=as_of)
         self._release: Release | None = None

@@ -116,12 +116,7 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def build_app(service: Service, hosts: Collection[str] = ()) -> Guard:
-    """The application behind its guard.
-
-    Args:
-        service: The release and who may ask.
-        hosts: Names that it answers for; empty: any.
-    """
+    """The application behind its guard; `hosts` are the names that it answers for, empty: any."""
     agents = build_server(service)
     of_agents = agents.streamable_http_app(stateless_http=True, json_response=True, host="")
 

@@ -1,9 +1,8 @@
 """What the page of `sag serve` reads besides the doors, and its files with a strict policy."""
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -36,8 +35,8 @@ _VALUES: Final = 40
 _TYPICAL: Final = 8
 _TIES: Final = 3
 """Topics that one is drawn tied to, and names that say why."""
-_KEPT_BYTES: Final = 16_000_000
-"""Of answers that are kept: some hundred of the largest."""
+_KEPT: Final = 32
+"""Answers about all statements that are kept: they stay the same for a release and who sees it."""
 _SHOWN: Final = ["event_id", "content", "document_id", "title", "start", "end", "date", "said"]
 Most = Annotated[int, Query(ge=1, le=500)]
 
@@ -131,7 +130,6 @@ def _ties(index: Index, members: list[Rows]) -> list[list[dict[str, Any]]]:
 
 
 def _first_of(weights: Floats) -> Rows:
-    """The places of the largest weights above 0."""
     return np.argsort(-weights, kind="stable")[: min(_TIES, int((weights > 0).sum()))].astype(np.int32)
 
 
@@ -147,7 +145,6 @@ def corrections(release: Release, most: int) -> PageRows:
 
 
 def _events(release: Release) -> pa.Table:
-    """The statements that may be seen."""
     table, allowed = release.index.rows["events"].select(_SHOWN), release.allowed
     return table if allowed is None else take_rows(table, np.flatnonzero(allowed.events))
 
@@ -168,37 +165,17 @@ def _first(release: Release, rows: list[dict[str, Any]], whole: int) -> PageRows
     return PageRows(release=release.release_id, rows=rows, cut=cut)
 
 
-class _Kept:
-    """Answers about all statements, which stay the same for a release and who sees it: the last ones."""
-
-    def __init__(self, most: int = _KEPT_BYTES) -> None:
-        """Hold none; `most` bytes at most."""
-        self._answers = OrderedDict[tuple[object, ...], bytes]()
-        self._left, self._lock = most, Lock()
-
-    def answer(self, name: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
-        """The answer of this name, made where it is not kept."""
-        with self._lock:
-            if name in self._answers:
-                self._answers.move_to_end(name)
-                return self._answers[name]
-        made = make()
-        with self._lock:
-            self._left -= len(made) - len(self._answers.pop(name, b""))
-            self._answers[name] = made
-            while self._left < 0:
-                self._left += len(self._answers.popitem(last=False)[1])
-        return made
-
-
 def add_to(app: FastAPI, service: Service) -> None:
     """Mount the page and the routes that it reads; each answers from the release as the key of the request sees it."""
-    kept = _Kept()
+    kept: dict[tuple[object, ...], bytes] = {}
 
     def answer(request: Request, ask: Callable[..., Bounded], *asked: str | int, is_heavy: bool = False) -> Response:
         with service.use(key_of(request), is_heavy=is_heavy) as release:
             name = (*release.seen_as, ask.__name__, *asked)
-            told = kept.answer(name, lambda: ask(release, *asked).model_dump_json().encode())
+            told = kept.pop(name, b"") or ask(release, *asked).model_dump_json().encode()
+            kept[name] = told
+            for oldest in list(kept)[: max(0, len(kept) - _KEPT)]:  # a list, as other threads add to it
+                kept.pop(oldest, None)
             return Response(told, media_type="application/json")
 
     @app.get("/v1/filters", response_model=FiltersAnswer, description=filters.__doc__)

@@ -1,7 +1,7 @@
 """What the retrievers of other packages share: how they search, and what they tell of each passage."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +20,8 @@ class Search:
     as_of: str | None = None
 
     def find(self, release: Release, query: str, k: int, keys: Sequence[str] = ()) -> SearchResult:
-        """The best `k` passages.
-
-        Raises:
-            QueryError: If the query is empty or the method unknown.
-            FilterError: If the restriction was refused.
-        """
-        return release.search(
-            query,
-            list(keys),
-            top_k=k,
-            method=self.method,
-            options=self.options,
-            where=self.where,
-            sql=self.sql,
-            as_of=self.as_of,
-        )
+        """The best `k` passages."""
+        return release.search(query, list(keys), top_k=k, **asdict(self))
 
 
 def opened(release: Release | str | Path | None) -> Release:

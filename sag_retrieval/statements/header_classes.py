@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final, Literal, NamedTuple, get_args
 
-from sag_retrieval.language.asked import asked_words, language_tables
-from sag_retrieval.language.data import patterns
+from sag_retrieval.language.data import asked_words, language_tables, patterns
 from sag_retrieval.language.layout import bare_heading
 from sag_retrieval.language.units import is_currency, unit_name
 from sag_retrieval.language.words import fold, is_cjk

@@ -20,8 +20,7 @@ from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, nearest
 from sag_retrieval.core.types import Rows, Rows64
 from sag_retrieval.language.data import patterns, words_of_all
-from sag_retrieval.language.tagging import tagged
-from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem
+from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem, tagged
 from sag_retrieval.statements.form import is_prose
 from sag_retrieval.topics.titler import is_phrase
 

@@ -12,7 +12,7 @@ import pytest
 
 import sag_retrieval
 from sag_retrieval.search.registry import MethodName
-from sag_retrieval.search.segments.options import PRESETS, SegmentPreset
+from sag_retrieval.search.segments import PRESETS, SegmentPreset
 
 ROOT = Path(__file__).parents[2]
 INSIDE = {

@@ -9,7 +9,7 @@ import pytest
 from sag_retrieval import METHODS, FilterError, QueryError, Ranking, SearchOptions, list_releases, open_release
 from sag_retrieval.ask.answer import Answer, Citation
 from sag_retrieval.evaluation import Question, evaluate, evaluate_answers
-from sag_retrieval.release.sandbox import SandboxOptions, open_sandbox
+from sag_retrieval.release.sandbox import SandboxOptions, SqlSandbox
 from sag_retrieval.search.result import Hit, HitKey, SearchResult
 
 QUESTION = "Which company made the part that caused the sensors to leak?"
@@ -228,7 +228,7 @@ SLOW = "SELECT sum(length(a.content) * length(b.content) * length(c.content) % 7
     ],
 )
 def test_sql_is_bounded(release, bounds, sql, told):
-    sandbox = open_sandbox(release._reader.index.rows, options=SandboxOptions(**bounds))
+    sandbox = SqlSandbox(release._reader.index.rows, options=SandboxOptions(**bounds))
 
     with pytest.raises(FilterError, match=told):
         sandbox.select(sql)

@@ -21,7 +21,6 @@ LONE = {
     "sag_pipeline.definitions": "what Dagster loads",
     "sag_pipeline.table": "a description that added tables need before the list of tables is there",
     "sag_retrieval.release.table": "the same for the tables of a release",
-    "sag_retrieval.language.tagging": "a fact of languages that reports use",
     "sag_pipeline.runs.history": "`dagster.yaml` names its classes",
 }
 """Module → why it may be small although one other module alone imports it."""

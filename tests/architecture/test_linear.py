@@ -27,7 +27,7 @@ from tests.support.tried_rules import document, rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
-OF_LANGUAGES = {"sag_retrieval.language.data", "sag_retrieval.language.asked", "sag_retrieval.language.spans"}
+OF_LANGUAGES = {"sag_retrieval.language.data", "sag_retrieval.language.spans"}
 """Modules that make the expressions of the data of languages, which are tried as well."""
 BUILT_FROM_NAMES = {
     "sag_pipeline.extract.rules.named_values",
@@ -58,7 +58,7 @@ def test_the_packages_expressions_are_found(found):
     names = {each.name for each in found}
 
     assert {"sag_retrieval.language.layout._RULE", "sag_retrieval.language.data.zh[person]"} <= names
-    assert {"sag_retrieval.language.data.all[level_1_heading]", "sag_retrieval.language.asked[asks]"} <= names
+    assert {"sag_retrieval.language.data.all[level_1_heading]", "sag_retrieval.language.data[asks]"} <= names
 
 
 def test_a_slow_expression_would_be_found(found):

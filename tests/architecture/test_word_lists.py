@@ -27,7 +27,7 @@ HEADINGS = frozenset({"Firm", "Organisations", "People", "in Chinese"})
 """What the rules take for names in the demo's documents and is none."""
 OF_ITS_CLASS = frozenset({"kimberly", "苏州", "昆明", "银川"})
 """A frequent first name, capitals of provinces, a city of ten million: listed whichever texts are at hand."""
-GRAMMAR = frozenset({"FUNCTION_WORDS", "FREQUENT_WORDS"})
+GRAMMAR = frozenset({"FUNCTION_WORDS", "FREQUENT_WORDS", "ASKING_WORDS", "QUESTION_WORDS"})
 """Lists of words of grammar, in which no name can stand: of some languages only one collection has texts."""
 HEADER = re.compile(r"^\[([A-Z_]+)\] \S.*?\. General: \S.*\.$")
 

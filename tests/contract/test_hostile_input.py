@@ -18,7 +18,7 @@ from sag_retrieval.rag.stages import check_record, docs_of, items_of
 from sag_retrieval.release.sandbox import check_sql
 from sag_retrieval.release.where import MOST_FIELDS, compile_where
 from sag_retrieval.search.method import LONGEST_QUERY, Query
-from sag_retrieval.search.registry import method_named
+from sag_retrieval.search.registry import method_entry
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def test_keys_that_are_no_list_are_refused(value):
 @pytest.mark.parametrize("value", NO_TEXTS, ids=shown)
 def test_what_names_no_method_or_mode_is_refused(value):
     with pytest.raises(QueryError):
-        method_named(value)
+        method_entry(value).make()
     with pytest.raises(QueryError):
         ask(lambda *_, **__: pytest.fail("nothing is searched"), "who", mode=value)
 

@@ -17,7 +17,7 @@ from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.plugins import Registry, every_entry_point
 from sag_retrieval.core.settings import CHAT_MODELS, EMBEDDERS, Provider, load_settings, provider_of
 from sag_retrieval.models.open import open_chat, open_dense
-from sag_retrieval.search.registry import METHODS, MethodEntry, MethodName, method_named, resolve_method
+from sag_retrieval.search.registry import METHODS, MethodEntry, MethodName, method_entry, resolve_method
 from tests.support import forked
 
 ROOT = Path(__file__).parents[2]
@@ -151,12 +151,12 @@ def test_a_broken_package_names_itself_and_breaks_nothing_else(tmp_path, work):
 def test_what_a_broken_package_adds_is_refused_with_its_name():
     for name in ("cracked", "number"):
         with pytest.raises(PluginError, match=f"'{name}' of sag.methods, added by package cracked-plugin 1.0"):
-            method_named(name)
+            method_entry(name).make()
     with pytest.raises(PluginError, match=r"sag\.embedders, added by package cracked-plugin 1.0"):
         open_dense("cracked:x")
     with pytest.raises(PluginError, match=r"cracked-plugin 1\.0 and second-plugin 1\.0; uninstall"):
-        method_named("twice")
-    assert method_named("dense") is METHODS["dense"].make()
+        method_entry("twice").make()
+    assert method_entry("dense").make() is METHODS["dense"].make()
 
 
 @pytest.mark.usefixtures("broken")

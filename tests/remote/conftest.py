@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
-from sag_retrieval.remote.buckets import open_files
+from sag_retrieval.remote.mirror import open_files
 from tests.support.buckets import environment_of, new_bucket, s3_server
 
 
@@ -27,12 +26,11 @@ def at_s3(s3: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     open_files.cache_clear()
 
 
-@pytest.fixture(params=["file", "memory", "s3"])
+@pytest.fixture(params=["file", "s3"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The url of an empty home, of each kind."""
     kinds: dict[str, Callable[[], str]] = {
         "file": lambda: f"file://{tmp_path}/shared",
-        "memory": lambda: f"memory:///{uuid4().hex}",
         "s3": lambda: str(request.getfixturevalue("at_s3")),
     }
     return kinds[request.param]()

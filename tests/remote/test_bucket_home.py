@@ -25,8 +25,7 @@ from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered
 from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.release.remote import manifest_files
 from sag_retrieval.release.vectors import open_database
-from sag_retrieval.remote.buckets import Files, open_files
-from sag_retrieval.remote.mirror import bytes_below, make_room, mirror_of
+from sag_retrieval.remote.mirror import Files, bytes_below, make_room, mirror_of, open_files
 from tests.support.bare_ingest import bare_ingest
 from tests.support.buckets import environment_of, new_bucket, s3_proxy
 

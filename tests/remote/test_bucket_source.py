@@ -10,7 +10,7 @@ from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval import SagError, SettingsError, SourceError, open_release
 from sag_retrieval.core.home_urls import mirror_folder
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.remote.buckets import Files, open_files
+from sag_retrieval.remote.mirror import Files, open_files
 from tests.support.bare_ingest import bare_ingest
 
 TEXTS = {

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sag_retrieval import BucketError
-from sag_retrieval.remote.buckets import Files, open_files, refuse_without_conditions, write_conditional
+from sag_retrieval.remote.mirror import Files, open_files, refuse_without_conditions, write_conditional
 
 KEYS = st.sampled_from(["HEAD", "a/one", "a/two", "a/b/three", "ab/four"])
 BODIES = st.binary(min_size=1, max_size=64)

@@ -18,8 +18,7 @@ from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
 from sag_retrieval.release.tables import VectorTables
 from sag_retrieval.release.vectors import VectorSet, write_dense
-from sag_retrieval.remote.buckets import open_files
-from sag_retrieval.remote.mirror import BLOCK, PartialFile, mirror_of
+from sag_retrieval.remote.mirror import BLOCK, PartialFile, mirror_of, open_files
 from tests.support.bare_ingest import bare_ingest
 from tests.support.buckets import Proxy, s3_proxy
 from tests.support.chat_server import ChatServer

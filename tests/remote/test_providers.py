@@ -2,16 +2,13 @@
 
 import json
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
-from sag_pipeline.runs.status import status_of
 from sag_retrieval import SettingsError, open_release
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.remote.buckets import open_files
+from sag_retrieval.remote.mirror import open_files
 from sag_retrieval.remote.object_files import ObjectFiles
-from tests.support.bare_ingest import bare_ingest
 
 SECRET = "c2VjcmV0LXRoYXQtbXVzdC1ub3QtYmUtc2hvd24="
 _VARIABLES = ("AWS_", "GOOGLE_", "AZURE_")
@@ -76,24 +73,3 @@ def test_variables_that_open_no_bucket_are_named_without_their_values(url, varia
 
     assert SECRET not in str(e.value)
     assert "\n" not in str(e.value)
-
-
-@pytest.mark.slow
-def test_a_home_in_memory_is_ingested_searched_and_kept_up_to_date(tmp_path, monkeypatch):
-    url = f"memory:///{uuid4().hex}"
-    monkeypatch.setenv("SAG_HOME", url)
-    inbox = tmp_path / "inbox"
-    inbox.mkdir()
-    (inbox / "acme.txt").write_text("Acme Corporation was founded by Mara Voss in Oslo in 1999.", encoding="utf-8")
-    first = bare_ingest([str(inbox)])
-    (inbox / "光澜.txt").write_text("光澜公司由陈雨于2015年在上海创建，生产传感器。", encoding="utf-8")
-    second = bare_ingest([str(inbox)])
-    monkeypatch.setenv("SAG_CACHE", str(tmp_path / "elsewhere"))
-    with open_release() as release:
-        found = [release.search(text).hits[0].document_id for text in ("Who founded Acme?", "光澜公司由谁创建？")]
-        current = release.release_id
-
-    assert found == ["acme.txt", "光澜.txt"]
-    assert (current, second["steps"]["documents"]["new"]) == (second["release"], 1)
-    assert first["release"] != second["release"]
-    assert status_of(load_settings())["home"] == url

@@ -9,8 +9,7 @@ import pytest
 from sag_retrieval import BucketError, SagError, SettingsError, open_release
 from sag_retrieval.core.home_urls import checked_url
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.remote.buckets import open_files, refuse_without_conditions
-from sag_retrieval.remote.mirror import Mirror
+from sag_retrieval.remote.mirror import Mirror, open_files, refuse_without_conditions
 from tests.support import forked
 from tests.support.bare_ingest import bare_ingest
 from tests.support.buckets import KEY_ID, SECRET, Proxy, s3_proxy

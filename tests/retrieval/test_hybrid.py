@@ -21,8 +21,8 @@ def scaled_cases():
     return [c for c in cases("kg_fusion") if min(np.ptp(c["bm25_scores"]), np.ptp(c["dense_scores"])) > 0]
 
 
-def fused(case, *, is_original):
-    """The fusion of a recorded case: by the seed's formula, or with the original's gate and cut."""
+def fused(case):
+    """The fusion of a recorded case by the seed's formula."""
     words = keywords(case["query"], case["min_keyword_characters"], set(case["stop_words"]))
     texts, documents = zip(*case["chunks"], strict=True)
     added = boosts({int(d): s for d, s in case["kg_doc_scores"].items()}, case["kg_boost"])
@@ -32,12 +32,7 @@ def fused(case, *, is_original):
         keyword_overlap(words, texts),
         np.array([added.get(d, 0.0) for d in documents]),
     )
-    options = HybridOptions(
-        keyword_boost=case["keyword_boost"],
-        kg_min_lexical=0.2 if is_original else 0.0,
-        candidate_multiplier=case["candidate_multiplier"] if is_original else None,
-    )
-    return raw, fuse(raw, options, share=case["dense_weight"], top_k=case["top_k"])
+    return raw, fuse(raw, HybridOptions(keyword_boost=case["keyword_boost"]), share=case["dense_weight"])
 
 
 def test_boosts_are_those_recorded():
@@ -47,7 +42,7 @@ def test_boosts_are_those_recorded():
 
 def test_every_part_follows_the_seeds_formula():
     for case in scaled_cases():
-        raw, fusion = fused(case, is_original=False)
+        raw, fusion = fused(case)
         wanted, query = case["seed_formula"], case["query"]
         assert fusion.hybrid == pytest.approx(wanted["hybrid"], abs=1e-6), query
         assert raw.keyword.tolist() == wanted["keyword_overlap"], query
@@ -55,20 +50,12 @@ def test_every_part_follows_the_seeds_formula():
         assert fusion.final == pytest.approx(wanted["final"], abs=1e-6), query
 
 
-def test_with_gate_and_cut_the_order_is_the_originals():
-    for case in scaled_cases():
-        _, fusion = fused(case, is_original=True)
-        best = np.argsort(-fusion.final, kind="stable")[: case["top_k"]]
-        selected = case["original_code"]["selected"]
-        assert fusion.final[best] == pytest.approx(fusion.final[selected]), case["query"]
-
-
 @given(scores, st.floats(0, 1))
 def test_the_sum_is_the_sum_of_its_parts_and_hybrid_lies_in_bounds(bm25, share):
     count = len(bm25)
     raw = RawScores(bm25, bm25[::-1], np.arange(count, dtype=float), np.full(count, 0.1))
 
-    fusion = fuse(raw, HybridOptions(), share=share, top_k=3)
+    fusion = fuse(raw, HybridOptions(), share=share)
 
     assert fusion.final == pytest.approx(fusion.hybrid + fusion.keyword + fusion.kg)
     assert ((fusion.hybrid >= 0) & (fusion.hybrid <= 1)).all()
@@ -92,7 +79,7 @@ def test_the_seeds_own_figures_for_the_boost():
 def test_equal_scores_add_nothing():
     flat = np.full(3, 7.0)
 
-    fusion = fuse(RawScores(flat, flat, np.zeros(3), np.zeros(3)), HybridOptions(), share=0.5, top_k=2)
+    fusion = fuse(RawScores(flat, flat, np.zeros(3), np.zeros(3)), HybridOptions(), share=0.5)
 
     assert fusion.final.tolist() == [0, 0, 0]
 
@@ -100,7 +87,7 @@ def test_equal_scores_add_nothing():
 def test_chunks_that_are_not_allowed_do_not_move_the_scale():
     raw = RawScores(np.array([1.0, 2.0, 99.0]), np.zeros(3), np.zeros(3), np.zeros(3), np.array([True, True, False]))
 
-    fusion = fuse(raw, HybridOptions(), share=0.0, top_k=2)
+    fusion = fuse(raw, HybridOptions(), share=0.0)
 
     assert fusion.hybrid.tolist() == [0, 1, 0]
 

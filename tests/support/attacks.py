@@ -15,7 +15,7 @@ from re import _constants as parsed_as  # type: ignore[attr-defined]  the only w
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-from sag_retrieval.language import asked, data, spans
+from sag_retrieval.language import data, spans
 
 Parts = Any
 """What the parser of expressions makes: it defines no types."""
@@ -205,11 +205,11 @@ def _of_languages() -> Iterator[Found]:
             uses = {use for start, each in called.items() if name.startswith(start) for use in each}
             if uses:
                 yield Found(f"{data.__name__}.{language}[{name}]", pattern, _telling_uses(uses))
-    for name in {name for own in asked.language_tables("revising.toml") for name in own["patterns"]}:
+    for name in {name for own in data.language_tables("revising.toml") for name in own["patterns"]}:
         yield Found(f"{spans.__name__}[{name}]", spans.revising(name), ("finditer",))
     for table in ("patterns", "kinds", "values"):
-        for name in {name for own in asked.language_tables("asking.toml") for name in own.get(table, {})}:
-            yield Found(f"{asked.__name__}[{name}]", asked.asking(name, table), ("finditer",))
+        for name in {name for own in data.language_tables("asking.toml") for name in own.get(table, {})}:
+            yield Found(f"{data.__name__}[{name}]", data.asking(name, table), ("finditer",))
 
 
 def _called_by_name() -> dict[str, set[str]]:

@@ -8,7 +8,6 @@ from tests.support.attacks import modules
 _OF_NAMES = {
     "sag_retrieval.prompts",
     "sag_retrieval.language.data",
-    "sag_retrieval.language.asked",
     "sag_pipeline.tables",
 }
 """Modules that keep what they read of data files, which no text decides."""

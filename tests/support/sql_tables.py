@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from sag_retrieval.release.sandbox import SqlSandbox
 from sag_retrieval.release.schema import TABLES
 
 
@@ -14,6 +15,13 @@ def tables_of(path: Path) -> dict[str, pa.Table]:
     with duckdb.connect(str(path), read_only=True) as connection:
         names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
         return {name: connection.sql(f'FROM "{name}"').to_arrow_table() for name in names}
+
+
+def ids_of(sandbox: SqlSandbox, sql: str) -> tuple[str, tuple[str, ...]]:
+    """The kind of id that `sql` names (`event_id`, `chunk_id` or `document_id`) and the ids, sorted."""
+    (named,) = sandbox.named(sql, None)
+    column = f"{named.table[:-1]}_id"
+    return column, tuple(sorted(sandbox.left.tables[named.table][column].take(pa.array(named.rows)).to_pylist()))
 
 
 def open_tables(folder: Path) -> duckdb.DuckDBPyConnection:

@@ -56,7 +56,6 @@ _NO_RULES = frozenset(
     {
         "sag_pipeline.engines.tasks",
         "sag_retrieval.cli.choices",
-        "sag_retrieval.language.asked",
         "sag_retrieval.language.data",
         "sag_retrieval.models.open",
         "sag_retrieval.search.registry",

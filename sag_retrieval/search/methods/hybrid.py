@@ -5,17 +5,16 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
+from sag_retrieval.core.options import Bounds, CheckedOptions
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.models.protocols import ChatModel, kind_of
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.knowledge_graph import graph_of
 from sag_retrieval.release.mapped_arrays import take_rows
 from sag_retrieval.search.method import (
     Method,
@@ -29,7 +28,7 @@ from sag_retrieval.search.method import (
     rank_by,
 )
 from sag_retrieval.search.methods.think_on_graph.method import SEARCH as GRAPH_SEARCH
-from sag_retrieval.search.methods.think_on_graph.method import evidence_of, graph_trace, walk_release
+from sag_retrieval.search.methods.think_on_graph.method import walk_release, with_walk
 from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, Walk
 from sag_retrieval.search.options import Share
 from sag_retrieval.search.rank import dense_share, mean_score, typical_length
@@ -55,10 +54,6 @@ class HybridOptions(CheckedOptions):
     """Added for each distinct keyword of the question that the chunk contains."""
     kg_boost: Positive = 1.2
     """Strength of the graph's boost; 0: the graph is not searched."""
-    kg_min_lexical: Annotated[Positive, Internal()] = 0.0
-    """Chunks with a lower scaled BM25 get no boost."""
-    candidate_multiplier: Annotated[Positive | None, Internal()] = None
-    """Keep only the best `max(top_k, multiplier · top_k)` chunks before keywords are added; None: all."""
     graph: GraphOptions = field(default_factory=GraphOptions)
     """Options of the walk on the graph."""
 
@@ -85,9 +80,8 @@ class RawScores:
     allowed: Flags | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HybridScores:
-    """Shape (chunks,) each: the scaled parts, and their sum; `-inf` for chunks cut before."""
+class HybridScores(NamedTuple):
+    """Shape (chunks,) each: the scaled parts, and their sum."""
 
     bm25: Floats
     dense: Floats
@@ -96,17 +90,11 @@ class HybridScores:
     kg: Floats
     final: Floats
 
-    def parts(self) -> dict[str, Floats]:
-        """The parts by name."""
-        return {name: getattr(self, name) for name in ("bm25", "dense", "hybrid", "keyword", "kg", "final")}
-
 
 def boosts(scores: Mapping[Any, float], kg_boost: float) -> dict[Any, float]:
     """The boost for chunks of each document: `0.02 + score^1.8 · (most − 0.02)`.
 
-    most is `min(0.25, 0.15 + 0.07 · kg_boost)`. Empty for `kg_boost` 0.
-
-    Source: docs/algorithm.md §hybrid.3.
+    most is `min(0.25, 0.15 + 0.07 · kg_boost)`. Empty for `kg_boost` 0. Source: docs/algorithm.md §hybrid.3.
     """
     if kg_boost <= 0:
         return {}
@@ -124,31 +112,17 @@ def keywords(query: str, shortest: int = 3, stop_words: AbstractSet[str] = STOP_
 
 
 def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
-    """How many of the keywords each text contains, also inside words.
-
-    Source: docs/algorithm.md §hybrid.2.
-    """
+    """How many of the keywords each text contains, also inside words. Source: docs/algorithm.md §hybrid.2."""
     lowered = [text.lower() for text in texts]
     return np.array([sum(word in text for word in found) for text in lowered], np.float64)
 
 
-def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) -> HybridScores:
-    """All parts and their sum: `(1 − w)·m(bm25) + w·m(cosine) + keyword_boost · overlap + boost`.
-
-    m scales scores to [0, 1] by minimum and maximum, or to 0 if all are equal; w is `share`. With a
-    `candidate_multiplier` only the chunks with the best sum without keywords are kept.
-
-    Source: docs/algorithm.md §hybrid.4.
-    """
+def fuse(raw: RawScores, options: HybridOptions, *, share: float) -> HybridScores:
+    """All parts and their sum, `share` being the weight of the cosine (docs/algorithm.md §hybrid.4)."""
     lexical, likeness = min_max(raw.bm25, raw.allowed), min_max(raw.dense, raw.allowed)
     hybrid = fuse_texts(lexical, likeness, share)
-    boost = np.where(lexical >= options.kg_min_lexical, raw.kg, 0.0)
     keyword = options.keyword_boost * raw.keyword
-    final = hybrid + boost + keyword
-    if options.candidate_multiplier is not None:
-        count = max(top_k, round(options.candidate_multiplier * top_k))
-        final[np.argsort(-(hybrid + boost), kind="stable")[count:]] = -np.inf
-    return HybridScores(lexical, likeness, hybrid, keyword, boost, final)
+    return HybridScores(lexical, likeness, hybrid, keyword, raw.kg, hybrid + raw.kg + keyword)
 
 
 def hybrid_method(
@@ -159,8 +133,8 @@ def hybrid_method(
 ) -> Method:
     """Ranks chunks by BM25, cosine, keywords and the graph's boost of their document.
 
-    If the graph fails, there is no boost, and the trace has the reason. Keywords are counted in the best 1,000
-    chunks. If the sum is 0 for every chunk, as in a release of one chunk, the text scores rank.
+    If the graph fails, there is no boost, and the trace has the reason. If the sum is 0 for every chunk, as in a
+    release of one chunk, the text scores rank.
     """
 
     def rank(index: Index, query: Query) -> Ranking:
@@ -177,17 +151,12 @@ def hybrid_method(
         with stopwatch("keywords"):
             raw = _with_keywords(index, reading, boosted, options, share)
         with stopwatch("fuse"):
-            fusion = fuse(raw, options, share=share, top_k=query.top_k)
+            fusion = fuse(raw, options, share=share)
         scores = fusion.final if (fusion.final > 0).any() else mean
-        ranking = rank_by(scores, query.top_k, raw.allowed, fusion.parts(), stopwatch.seconds)
+        ranking = rank_by(scores, query.top_k, raw.allowed, fusion._asdict(), stopwatch.seconds)
         if found is None:
             return replace(ranking, trace={"graph": {"failures": failures}} if failures else {})
-        known = graph_of(index, home)
-        return replace(
-            ranking,
-            trace={"graph": graph_trace(index, known, query.text, found, options.graph)},
-            evidence=evidence_of(index, known, found, ranking.chunks),
-        )
+        return with_walk(ranking, index, home, query.text, found, options.graph)
 
     return rank
 
@@ -238,7 +207,7 @@ def _with_keywords(
     wanted = keywords(reading.query.text)
     if not wanted or not options.keyword_boost:
         return raw
-    best = best_rows(fuse(raw, options, share=share, top_k=_READ).final, _READ, raw.allowed)
+    best = best_rows(fuse(raw, options, share=share).final, _READ, raw.allowed)
     overlap = np.zeros(len(raw.bm25))
     overlap[best] = keyword_overlap(wanted, take_rows(index.rows["chunks"].select(["text"]), best)["text"].to_pylist())
     return replace(raw, keyword=overlap)

@@ -60,7 +60,7 @@ def answered(number: int) -> Answered:
 @pytest.mark.slow
 def test_an_answer_is_paid_once_and_then_costs_nothing(cache: AnswerCache):
     with ChatServer(echo) as server:
-        chat = CachedChat(chat_of(server), cache, prices=Prices(1, 1))
+        chat = CachedChat(chat_of(server, prices=Prices(1, 1)), cache)
         first = chat.ask(ask("一", document_id="d1"))
         second = chat.ask(ask("一", document_id="d2"))
 
@@ -94,7 +94,7 @@ def test_what_only_helps_does_not_make_another_request():
 
 def test_an_answer_that_came_is_kept_even_if_an_earlier_one_is_still_waited_for(cache: AnswerCache):
     def script(request):
-        is_early = prompt_of(request) == "0" and len(cache) < 5
+        is_early = prompt_of(request) == "0" and len(list(cache)) < 5
         return rate_limited(0.01) if is_early else echo(request)
 
     with ChatServer(script) as server:
@@ -108,7 +108,7 @@ def test_failed_requests_stand_in_their_place_and_are_not_kept(cache: AnswerCach
         replies = list(CachedChat(chat_of(server), cache).ask_all(ask(str(n)) for n in range(3)))
 
     assert [isinstance(reply, ModelError) for reply in replies] == [False, True, False]
-    assert len(cache) == 2
+    assert len(list(cache)) == 2
 
 
 def test_an_unusable_answer_is_in_the_ledger_with_its_cost(cache: AnswerCache):
@@ -134,7 +134,7 @@ def test_many_processes_may_write_one_file(tmp_path: Path):
 
     assert [process.wait(300) for process in running] == [0, 0, 0]
     with AnswerCache(path) as cache:
-        assert len(cache) == 60
+        assert len(list(cache)) == 60
 
 
 def test_threads_that_keep_at_the_same_time_all_find_their_answer(cache: AnswerCache):

@@ -8,11 +8,11 @@ import duckdb
 import pytest
 
 from sag_retrieval.ask import ask
-from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
+from sag_retrieval.release.sandbox import SqlSandbox
 from sag_retrieval.release.schema import TABLES
 from tests.support.overlap_search import OverlapSearch
 from tests.support.recorded_chat import RecordedChat
-from tests.support.sql_tables import tables_of
+from tests.support.sql_tables import ids_of, tables_of
 
 CHUNKS = [("a.md", "Apple", "Ada founded Apple in 2020."), ("b.md", "苹果", "阿达在2020年创立了苹果。")]
 ATTACKS = [
@@ -42,7 +42,7 @@ class DoorSearch:
         found = self.chunks(text, keys, None, top_k)
         if sql is None:
             return found
-        _, ids = self.sandbox.ids(sql)
+        _, ids = ids_of(self.sandbox, sql)
         return type(found)(text, tuple(hit for hit in found.hits if hit.document_id in ids), found.keys)
 
 
@@ -53,15 +53,16 @@ def database(tmp_path_factory):
     with duckdb.connect(str(path)) as connection:
         for table, schema in TABLES.items():
             columns = ", ".join(f'"{field.name}" {kinds[str(field.type)]}' for field in schema)
-            connection.execute(f"CREATE TABLE {table} ({columns})")
-        for document, title, _ in CHUNKS:
-            connection.execute("INSERT INTO documents (document_id, title) VALUES (?, ?)", [document, title])
+            connection.execute(f'CREATE TABLE {table} ("row" INTEGER, {columns})')
+        for row, (document, title, _) in enumerate(CHUNKS):
+            given = [row, document, title]
+            connection.execute('INSERT INTO documents ("row", document_id, title) VALUES (?, ?, ?)', given)
     return path
 
 
 @pytest.fixture(scope="module")
 def search(database):
-    sandbox = open_sandbox(tables_of(database))
+    sandbox = SqlSandbox(tables_of(database))
     yield DoorSearch(sandbox, OverlapSearch(CHUNKS))
     sandbox.close()
 
@@ -72,7 +73,7 @@ def _chat(question, sql):
 
 
 def _as_made(sandbox):
-    return sandbox.ids("SELECT document_id FROM documents WHERE title IN ('Apple', '苹果')")[1]
+    return ids_of(sandbox, "SELECT document_id FROM documents WHERE title IN ('Apple', '苹果')")[1]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack[:30])

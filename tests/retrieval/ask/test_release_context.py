@@ -47,7 +47,7 @@ def build_sections(tmp_path):
             field = rows[name].schema.field(column)
             rows[name] = rows[name].set_column(place, field, pa.array(values, field.type))
     changed = replace(index, rows=rows)
-    hits = hits_of(changed, Ranking(np.array([0, 1], np.int32), np.ones(2)), np.ones(2))
+    hits = list(hits_of(changed, Ranking(np.array([0, 1], np.int32), np.ones(2)), np.ones(2)))
     event = HitEvent("e", "Mara Voss sold the Ansel yard to Quill Instruments")
     return changed, (hits[0], replace(hits[1], events=(event,), keys=(HitKey("k", "money", 1_200_000.0, "EUR"),)))
 

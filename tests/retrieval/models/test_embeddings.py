@@ -61,7 +61,9 @@ def test_empty_texts_are_rows_of_zeros_and_are_not_sent():
 
 def test_no_text_gives_no_row():
     with ChatServer() as server:
-        rows = OpenAIEmbedder("m", base_url=server.base_url, api_key="none", dimension=64).embed([])
+        embedder = OpenAIEmbedder("m", base_url=server.base_url, api_key="none")
+        embedder.expect("openai:m:64")
+        rows = embedder.embed([])
 
     assert rows.shape == (0, 64)
     assert not server.embedded
@@ -78,8 +80,11 @@ def test_the_dimension_is_asked_for_once_and_enters_the_fingerprint():
 
 
 def test_another_dimension_than_promised_is_an_error():
-    with ChatServer(dimension=8) as server, pytest.raises(AnswerError, match="expected 16"):
-        OpenAIEmbedder("m", base_url=server.base_url, api_key="none", dimension=16).embed(["a"])
+    with ChatServer(dimension=8) as server:
+        embedder = OpenAIEmbedder("m", base_url=server.base_url, api_key="none")
+        embedder.expect("openai:m:16")
+        with pytest.raises(AnswerError, match="expected 16"):
+            embedder.embed(["a"])
 
 
 def test_a_number_that_is_not_finite_is_an_error():

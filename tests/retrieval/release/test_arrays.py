@@ -16,7 +16,7 @@ from sag_retrieval.release.text_index import (
     Mentions,
     Postings,
     Vocabulary,
-    build_postings,
+    count_terms,
     write_mentions,
 )
 from tests.support.graph_parts import graph_parts
@@ -201,7 +201,7 @@ some_texts = st.lists(
 def test_postings_score_as_the_formula_says(texts, question):
     vocabulary = Vocabulary()
     flat, sizes = vocabulary.read(texts)
-    postings = build_postings(flat, np.repeat(np.arange(len(sizes)), sizes), len(sizes), len(vocabulary.numbers))
+    postings = count_terms(flat, np.repeat(np.arange(len(sizes)), sizes), len(sizes), len(vocabulary.numbers)).weighed()
     terms = {}
     for token in tokens(question):
         if token in vocabulary.numbers:
@@ -225,7 +225,7 @@ def test_terms_are_read_as_from_each_text_alone(texts):
 def test_postings_survive_the_disk(tmp_path):
     vocabulary = Vocabulary()
     flat, sizes = vocabulary.read(["tea", "", "tea cup"])
-    postings = build_postings(flat, np.repeat(np.arange(len(sizes)), sizes), len(sizes), len(vocabulary.numbers))
+    postings = count_terms(flat, np.repeat(np.arange(len(sizes)), sizes), len(sizes), len(vocabulary.numbers)).weighed()
     postings.save(tmp_path / "chunks")
 
     opened = Postings.open(tmp_path / "chunks")

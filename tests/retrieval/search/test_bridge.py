@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.search.boosts import build_bridges, choose_starts, document_rarity
 from sag_retrieval.search.explain import explain_hit
 from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG, Formula
-from sag_retrieval.search.rank import add_bridges
+from sag_retrieval.search.rank import add_bridges, build_bridges, choose_starts, document_rarity
 from tests.retrieval.search.conftest import Doc
 
 

@@ -5,14 +5,14 @@ from sag_retrieval.core.errors import QueryError
 from sag_retrieval.search.calibration import LEAST_FIT, count_likely, features, likelihoods
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.registry import method_named
+from sag_retrieval.search.registry import method_entry
 
 QUESTION = "Where did the singer of Hello Love die?"
 
 
 def found_by(index, text, method="sag", top_k=10):
     query = Query(text, top_k=top_k)
-    return build_result(index, query, method_named(method)(index, query), release="", method=method)
+    return build_result(index, query, method_entry(method).make()(index, query), release="", method=method)
 
 
 @pytest.mark.parametrize("method", ["sag", "sag-literal", "bm25", "dense", "bridge"])
@@ -65,7 +65,7 @@ def test_keys_stand_for_a_query_without_text(corpus):
 
 def test_the_raw_score_is_the_method_s_own(corpus):
     query = Query("Hank Snow")
-    ranking = method_named("bm25")(corpus, query)
+    ranking = method_entry("bm25").make()(corpus, query)
 
     found = build_result(corpus, query, ranking, release="", method="bm25")
 
@@ -80,7 +80,7 @@ def test_a_bound_outside_zero_to_one_is_refused(corpus, least):
 
 def test_a_bound_keeps_the_hits_that_reach_it(corpus):
     query = Query(QUESTION)
-    ranking = method_named("sag")(corpus, query)
+    ranking = method_entry("sag").make()(corpus, query)
     scores = likelihoods(corpus, query, ranking.chunks)
 
     assert (

@@ -24,7 +24,7 @@ from sag_retrieval.search.rank import (
     text_weight,
     typical_length,
 )
-from sag_retrieval.search.registry import method_named
+from sag_retrieval.search.registry import method_entry
 from tests.retrieval.search.conftest import Doc
 
 
@@ -116,7 +116,7 @@ def test_the_share_of_the_cosine_is_that_of_the_embedders_kind_and_hybrid_fuses_
     assert short.dense_share == pytest.approx(0.5 / short.chunks_per_document)
     assert route.dense_share == DENSE_SHARE["transformer"]
     assert hybrid.parts["hybrid"] == pytest.approx(route.similarity[hybrid.chunks])
-    assert method_named("sag")(semantic, query).trace["embedder"] == "transformer"
+    assert method_entry("sag").make()(semantic, query).trace["embedder"] == "transformer"
 
 
 class _Semantic:
@@ -188,7 +188,7 @@ def test_a_side_without_weight_leaves_the_restart_to_the_other():
 def test_the_only_passage_there_is_can_be_found(build, method):
     index = build([Doc("Hello Love", [[("Hello Love is a song by Hank Snow.", ["Hank Snow"])]])])
 
-    assert method_named(method)(index, Query("Which song?")).chunks.tolist() == [0]
+    assert method_entry(method).make()(index, Query("Which song?")).chunks.tolist() == [0]
 
 
 def test_neighbours_count_as_far_as_documents_are_long(build):

@@ -3,15 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.release.text_index import Vocabulary, build_postings
-from sag_retrieval.search.boosts import cover
+from sag_retrieval.release.text_index import Vocabulary, count_terms
+from sag_retrieval.search.rank import cover
 
 
 def postings(texts):
     vocabulary = Vocabulary()
     flat, sizes = vocabulary.read(texts)
     numbers = vocabulary.numbers
-    return build_postings(flat, np.repeat(np.arange(len(sizes)), sizes), len(sizes), len(numbers)), numbers
+    return count_terms(flat, np.repeat(np.arange(len(sizes)), sizes), len(sizes), len(numbers)).weighed(), numbers
 
 
 def test_a_chunk_with_the_missing_words_overtakes_a_second_one_with_the_same():

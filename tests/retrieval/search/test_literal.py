@@ -10,7 +10,7 @@ from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG_EVENTS, SAG_LITERAL
 from sag_retrieval.search.rank import rank, read_texts, weigh_candidates
-from sag_retrieval.search.registry import method_named
+from sag_retrieval.search.registry import method_entry
 from sag_retrieval.search.sag import search
 
 KEYS = ("alpha", "beta", "gamma", "delta")
@@ -119,7 +119,7 @@ def test_the_whole_search_orders_the_chunks_as_worked(index):
 def test_each_hop_tells_its_keys_their_weights_and_why(index, method):
     query, results = Query("query", explain=True), []
     for hops in (1, 2, 3, 4):
-        rank_by_hops = method_named(method, {"hops": hops, "event_count": 1, "key_count": 1})
+        rank_by_hops = method_entry(method).make({"hops": hops, "event_count": 1, "key_count": 1})
         results.append(build_result(index, query, rank_by_hops(index, query), release="", method=method))
 
     # e3 {gamma}; then e2 {beta gamma} and e5 {gamma delta}; then e0 {alpha beta}; the seed is alpha, where there is one

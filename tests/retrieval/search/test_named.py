@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.search.boosts import boost_mentioned_titles, chunks_about
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG, Formula
-from sag_retrieval.search.rank import key_trust, named_share, walk_trust
+from sag_retrieval.search.rank import boost_mentioned_titles, chunks_about, key_trust, named_share, walk_trust
 from tests.retrieval.search.conftest import Doc
 
 

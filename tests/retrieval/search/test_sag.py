@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from sag_retrieval.core.errors import QueryError, SettingsError
+from sag_retrieval.release.arrays import Allowed
 from sag_retrieval.search.expand import expand, propagate, prune, seed_keys
 from sag_retrieval.search.hits import build_result
-from sag_retrieval.search.method import Allowed, Query, parse_query
+from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG, SAG_LITERAL, SearchOptions
-from sag_retrieval.search.registry import METHODS, method_named
+from sag_retrieval.search.registry import METHODS, method_entry
 from sag_retrieval.search.sag import search
 
 OURS = ["sag", "sag-literal", "sag-events", "dense", "bm25", "bridge"]
@@ -48,7 +49,7 @@ def test_a_question_over_two_documents_finds_both(corpus, question, way):
 
 @pytest.mark.parametrize("method", OURS)
 def test_scores_descend_and_rows_are_distinct(corpus, method):
-    found = method_named(method)(corpus, Query(QUESTION))
+    found = method_entry(method).make()(corpus, Query(QUESTION))
 
     assert np.all(np.diff(found.scores) <= 0)
     assert len(set(found.chunks.tolist())) == len(found.chunks) > 0
@@ -59,14 +60,14 @@ def test_scores_descend_and_rows_are_distinct(corpus, method):
 def test_a_restriction_holds_before_ranking(corpus, method):
     allowed = allow(corpus, [2, 3, 6])
 
-    found = method_named(method)(corpus, Query("Tennessee", top_k=10, allowed=allowed))
+    found = method_entry(method).make()(corpus, Query("Tennessee", top_k=10, allowed=allowed))
 
     assert sorted(found.chunks.tolist()) == [2, 3, 6]
 
 
 @pytest.mark.parametrize("method", OURS)
 def test_a_restriction_to_nothing_finds_nothing(corpus, method):
-    assert len(method_named(method)(corpus, Query("Tennessee", allowed=allow(corpus, []))).chunks) == 0
+    assert len(method_entry(method).make()(corpus, Query("Tennessee", allowed=allow(corpus, []))).chunks) == 0
 
 
 def test_keys_that_are_not_allowed_take_no_part(corpus):
@@ -79,13 +80,13 @@ def test_keys_that_are_not_allowed_take_no_part(corpus):
 @pytest.mark.parametrize("query", ["", "  \n"])
 def test_an_empty_query_is_refused(corpus, method, query):
     with pytest.raises(QueryError, match="empty"):
-        method_named(method)(corpus, Query(query))
+        method_entry(method).make()(corpus, Query(query))
 
 
 @pytest.mark.parametrize("method", OURS)
 @pytest.mark.parametrize("query", ["？", "zzz qqq", "🙂", "the of and"])
 def test_a_query_that_says_nothing_known_still_has_an_answer(corpus, method, query):
-    method_named(method)(corpus, Query(query))
+    method_entry(method).make()(corpus, Query(query))
 
 
 def test_given_keys_alone_are_a_query(corpus):
@@ -190,7 +191,7 @@ def test_json_keeps_chinese_as_it_is(corpus):
 
 def test_an_unknown_method_is_refused_with_the_names_there_are():
     with pytest.raises(QueryError, match="sag-literal"):
-        method_named("magic")
+        method_entry("magic").make()
 
 
 def test_the_methods_are_those_of_the_contract():
@@ -208,7 +209,7 @@ def test_an_option_out_of_bounds_is_refused_with_its_bounds(name, value):
 
 @pytest.mark.parametrize("method", OURS)
 def test_the_same_query_has_the_same_answer_in_many_threads(long_corpus, method):
-    find = method_named(method)
+    find = method_entry(method).make()
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: find(long_corpus, Query("What did Birch Bank sell?")), range(8)))
@@ -267,11 +268,11 @@ def test_the_trace_tells_how_far_the_walk_was_trusted(corpus):
 @pytest.mark.parametrize("hops", [0, 5])
 def test_hops_beyond_four_are_refused(hops):
     with pytest.raises(SettingsError, match="1 to 4"):
-        method_named("sag-events", {"hops": hops})
+        method_entry("sag-events").make({"hops": hops})
 
 
 @pytest.mark.parametrize("method", ["bm25", "bridge", "sag"])
 def test_a_document_is_found_by_its_id(corpus, method):
-    found = method_named(method)(corpus, Query("d03 tea"))
+    found = method_entry(method).make()(corpus, Query("d03 tea"))
 
     assert titles(corpus, found)[0] == "Green Tea"

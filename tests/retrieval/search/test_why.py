@@ -2,11 +2,11 @@ import pytest
 
 from sag_retrieval.search.explain import explain_hit, held_words
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.registry import method_named
+from sag_retrieval.search.registry import method_entry
 
 
 def reasons(index, question):
-    ranking = method_named("sag")(index, Query(question, explain=True))
+    ranking = method_entry("sag").make()(index, Query(question, explain=True))
     titles = index.rows["documents"]["title"].take(index.arrays.chunk_document[ranking.chunks]).to_pylist()
     return dict(zip(titles, (way["why"] for way in ranking.trace["hits"]), strict=True))
 

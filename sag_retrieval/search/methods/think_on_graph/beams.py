@@ -12,6 +12,7 @@ from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph, Overlap
 from sag_retrieval.release.mapped_arrays import join
+from sag_retrieval.search.method import best_rows
 
 Seed = tuple[int, float]
 """Entity row and score."""
@@ -21,14 +22,7 @@ _CHINESE = patterns("zh")["several_steps"]
 
 
 def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) -> list[Seed]:
-    """At most 2·`count` entities to start from, with scores in (0, 1].
-
-    A named entity scores `min(1, 0.35 + 0.02 · length of its name)`. If fewer than `count` are named, the
-    `count` entities that share most words with the question are added with `0.8 · Jaccard`; the higher score
-    counts.
-
-    Source: docs/algorithm.md §think-on-graph.3.
-    """
+    """At most 2·`count` entities to start from, by name or shared words (docs/algorithm.md §think-on-graph.3)."""
     named = graph.mentioned(query)[:count]
     seeds = {int(row): name_score(graph, row) for row in named}
     if len(seeds) >= count:
@@ -85,10 +79,7 @@ EdgeRelevance = Callable[[Beam, Rows64], Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordRelevance:
-    """`0.45 · J(question, relation) + 0.45 · J(question, target) + 0.10 · J(question, source)`.
-
-    J is the Jaccard overlap of word sets. Source: docs/algorithm.md §think-on-graph.4.
-    """
+    """How many words of the question relation, target and source share (docs/algorithm.md §think-on-graph.4)."""
 
     graph: KnowledgeGraph
     entities: Overlap
@@ -112,12 +103,7 @@ def expand(
     hop: int,
     allowed: npt.NDArray[np.bool_] | None = None,
 ) -> "Grown":
-    """Every beam, extended by each relevant edge to an entity not yet on it.
-
-    A grown beam scores `score + 0.75^(hop − 1) · relevance`. `allowed` has one flag per triple.
-
-    Source: docs/algorithm.md §think-on-graph.5.
-    """
+    """Every beam, extended by each relevant edge to an entity not yet on it (docs/algorithm.md §think-on-graph.5)."""
     parts: list[tuple[Rows, Rows64, Floats, Floats]] = []
     for number, beam in enumerate(beams):
         edges = graph.edges_of.row(beam.last).astype(np.int64)
@@ -148,7 +134,6 @@ class Grown:
     scores: Floats
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.edges)
 
     def take(self, graph: KnowledgeGraph, places: Sequence[int]) -> list[Beam]:
@@ -166,19 +151,11 @@ class Grown:
 
     def best(self, count: int) -> list[int]:
         """Places of the highest scores, best first, ties by place."""
-        if 0 < count < len(self.scores):
-            threshold = np.partition(self.scores, -count)[-count]
-            places = np.flatnonzero(self.scores >= threshold)
-        else:
-            places = np.arange(len(self.scores))
-        return [int(place) for place in places[np.argsort(-self.scores[places], kind="stable")][:count]]
+        return [int(place) for place in best_rows(self.scores, count, np.ones(len(self), np.bool_))]
 
 
 def keep_best(graph: KnowledgeGraph, grown: Grown, width: int) -> list[Beam]:
-    """The `width` best beams, at most one for each entity reached; ties by place.
-
-    Source: docs/algorithm.md §think-on-graph.6.
-    """
+    """The `width` best beams, at most one for each entity reached (docs/algorithm.md §think-on-graph.6)."""
     count = 4 * width
     while True:
         places = grown.best(count)

@@ -1,9 +1,9 @@
 """Think-on-Graph as a search method: hints from the release guide the walk, documents are scored, then chunks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -45,10 +45,7 @@ MOST_PATHS: Final = 5
 
 
 def evidence_of(index: Index, known: ReleaseGraph, found: Walk, chunks: Rows) -> dict[int, GraphEvidence]:
-    """Paths and triples for the chunks of documents that a walk reached, by row of the chunk.
-
-    Source: docs/algorithm.md §think-on-graph.14.
-    """
+    """Paths and triples for chunks whose documents a walk reached (docs/algorithm.md §think-on-graph.14)."""
     steps = _Steps(index, known)
     beams = sorted((beam for beam in found.beams if beam.edges), key=lambda beam: -beam.score)
     reached = {document.document: document for document in found.documents}
@@ -60,12 +57,15 @@ def evidence_of(index: Index, known: ReleaseGraph, found: Walk, chunks: Rows) ->
     }
 
 
-def graph_trace(index: Index, known: ReleaseGraph, question: str, found: Walk, options: GraphOptions) -> dict[str, Any]:
-    """`debug_record` with the ids of documents in place of their rows."""
+def with_walk(
+    ranking: Ranking, index: Index, home: Path | None, question: str, found: Walk, options: GraphOptions
+) -> Ranking:
+    """The ranking with the walk as its trace, with ids of documents, and what the walk found as evidence."""
+    known = graph_of(index, home)
     record = debug_record(known.graph, question, found, options)
     ids = index.rows["documents"]["document_id"]
     named = {name: {ids[row].as_py(): score for row, score in record[name].items()} for name in ("raw", "normalised")}
-    return record | named
+    return replace(ranking, trace={"graph": record | named}, evidence=evidence_of(index, known, found, ranking.chunks))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,13 +77,10 @@ class _Steps:
         """The paths that end in the document, else those through it, and its triples; those of the chunk first."""
         ends = [beam for beam in beams if self._document(beam.edges[-1]) == document.document]
         through = (beam for beam in beams if any(self._document(edge) == document.document for edge in beam.edges))
-        paths = self._chunk_first(ends or list(through), chunk)[:MOST_PATHS]
+        paths = sorted(ends or through, key=lambda beam: all(self.known.chunk[e >> 1] != chunk for e in beam.edges))
         stated = [triple for triple in document.evidence_triples if triple < self.known.triple_count]
         stated.sort(key=lambda triple: int(self.known.chunk[triple]) != chunk)
-        return GraphEvidence(tuple(map(self._path, paths)), tuple(map(self._step, stated)))
-
-    def _chunk_first(self, beams: Iterable[Beam], chunk: int) -> list[Beam]:
-        return sorted(beams, key=lambda beam: all(int(self.known.chunk[edge >> 1]) != chunk for edge in beam.edges))
+        return GraphEvidence(tuple(map(self._path, paths[:MOST_PATHS])), tuple(map(self._step, stated)))
 
     def _document(self, edge: int) -> int:
         return int(self.known.graph.document[edge >> 1])
@@ -120,22 +117,13 @@ def hints_of(index: Index, known: ReleaseGraph, reading: ParsedQuery, options: G
         hints = replace(hints, seeds=linked_seeds(index, known, reading, text, options))
     if options.relevance == "words":
         return hints
-    likeness = _event_likeness(index, known, reading)
-    if options.relevance == "events":
-        return replace(hints, refine=lambda _, edges, by_words: np.maximum(by_words, likeness(edges)))
-    return replace(hints, refine=Novelty(index, known, reading, likeness))
+    return replace(hints, refine=Novelty(index, known, reading, _event_likeness(index, known, reading)))
 
 
 def linked_seeds(
     index: Index, known: ReleaseGraph, reading: ParsedQuery, text: Floats, options: GraphOptions
 ) -> tuple[Seed, ...]:
-    """Entities that the question names, also by alias, and the main entities of its best passages.
-
-    A named one scores as in docs/algorithm.md §think-on-graph.3, times its rarity; that of a passage 0.8 · the
-    passage's score.
-
-    Source: docs/algorithm.md §think-on-graph.12.
-    """
+    """Entities that the question names, and those of its best passages (docs/algorithm.md §think-on-graph.12)."""
     graph, allowed = known.graph, reading.query.allowed
     asked = " ".join([reading.query.text, *reading.query.keys])
     named = [*(rows for _, rows in reading.mentions), *(rows for _, rows, _ in reading.given)]
@@ -163,9 +151,7 @@ class Novelty:
     """`(max(words, similarity of the event) + 3 · news) · rarity of the entity it leaves`.
 
     News is the share, by idf, of the question's words found in the edge's chunk and in no chunk of the path; 0 for
-    the first edge.
-
-    Source: docs/algorithm.md §think-on-graph.13.
+    the first edge. Source: docs/algorithm.md §think-on-graph.13.
     """
 
     index: Index
@@ -236,11 +222,8 @@ def think_on_graph_method(
 ) -> Method:
     """Ranks chunks by the graph score of their document; within it, by evidence, then by text.
 
-    `score(chunk) = share · g · (1 if it contains a triple of the evidence, else t/2) + (1 − 0.9 · share) · t`, where g
-    is 0.01 + 0.99 · the graph score of its document, 0 if no path reaches it, t the mean of its scaled BM25 and
-    cosine, and the share 1 if a model judged the paths, else less the longer documents are.
-
-    Source: docs/algorithm.md §think-on-graph.10.
+    `score(chunk) = share · g · (1 if it contains a triple of the evidence, else t/2) + (1 − 0.9 · share) · t`
+    (docs/algorithm.md §think-on-graph.10).
     """
 
     def rank(index: Index, query: Query) -> Ranking:
@@ -251,19 +234,14 @@ def think_on_graph_method(
             text = text_scores(index, reading)
         with stopwatch("walk"):
             found = walk_release(index, reading, options, text, chat=chat, home=home)
-        known = graph_of(index, home)
-        graph, is_evidence = _chunk_scores(index, known, found)
+        graph, is_evidence = _chunk_scores(index, graph_of(index, home), found)
         share = structure_share(index.arrays, text, is_judged=found.mode == "llm")
         pointed = graph * np.where(is_evidence, 1.0, _NO_EVIDENCE * text)
         scores = share * pointed + (1 - share * (1 - _TEXT)) * text
         allowed = query.allowed.chunks if query.allowed else None
         parts = {"graph": graph, "evidence": is_evidence.astype(np.float64), "text": text}
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
-        return replace(
-            ranking,
-            trace={"graph": graph_trace(index, known, query.text, found, options)},
-            evidence=evidence_of(index, known, found, ranking.chunks),
-        )
+        return with_walk(ranking, index, home, query.text, found, options)
 
     return rank
 

@@ -55,9 +55,8 @@ class GraphOptions(CheckedOptions):
     """More than one hop: True, False, or None to decide by the wording of the question."""
     seeds: Annotated[Literal["words", "linked"], Internal()] = "words"
     """Start of the walk: entities named or with shared words; or entities by names, aliases and the best passages."""
-    relevance: Annotated[Literal["words", "events", "news"], Internal()] = "words"
-    """Relevance of an edge: by shared words; also by the similarity of its event; or also by new query words in its
-    passage."""
+    relevance: Annotated[Literal["words", "news"], Internal()] = "words"
+    """Relevance of an edge: by shared words; also by the similarity of its event and new query words in its passage."""
     links: Annotated[Literal["triples", "mentions"], Internal()] = "triples"
     """What paths go over: triples alone, or also from the main entity of a chunk to each other one in its events."""
     scale: Annotated[Literal["range", "rank"], Internal()] = "range"
@@ -75,13 +74,11 @@ WalkMode = Literal["llm", "heuristic"]
 
 @dataclass(frozen=True, slots=True)
 class GraphDocument:
-    """A document reached by paths: its score in [0, 1], its triples on them, the paths that end in it."""
+    """A document reached by paths: its score in [0, 1], and its triples on them."""
 
     document: int
     score: float
     evidence_triples: tuple[int, ...]
-    paths: tuple[str, ...]
-    mode: WalkMode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,46 +120,27 @@ def walk(
 ) -> Walk:
     """Documents for a question, best first, ties in the order reached; none if no path is found.
 
-    If the judge gives no usable scores, the whole walk is repeated with the heuristic.
-
-    Args:
-        graph: The triples.
-        query: The question.
-        options: Options of the walk.
-        chat: Judge of paths and documents; None: the heuristic decides.
-        hints: Additional information for the walk.
-        allowed: Shape (triples,): which triples may be used; None: all.
-
-    Source: docs/algorithm.md §think-on-graph.3 to 9.
+    Without a usable score of the judge (`chat`) the whole walk is repeated with the heuristic. `allowed` has one flag
+    per triple. Source: docs/algorithm.md §think-on-graph.3 to 9.
     """
     asked = frozenset(words(query))
     overlap = graph.entities.jaccard(asked)
     by_words = WordRelevance(graph, overlap, graph.relations.jaccard(asked))
-    judge = _judge(chat, query, options)
+    judge = PathJudge(chat, query, options.language or language_of(query)) if chat and options.use_llm else None
     seeds = hints.seeds or tuple(find_seeds(graph, query, overlap, options.max_seeds))
-    hops = options.max_hops if _goes_on(options, query) else min(1, options.max_hops)
-    search = _Search(graph, options, _refined(by_words, hints), judge, allowed, hints.title)
+    goes_on = asks_many_hops(query) if options.use_multi_hop is None else options.use_multi_hop
+    hops = options.max_hops if goes_on else min(1, options.max_hops)
+    refine = hints.refine
+    relevance: EdgeRelevance = by_words
+    if refine is not None:
+        relevance = lambda path, edges: refine(path, edges, by_words(path, edges))  # noqa: E731  as short as it gets
+    search = _Search(graph, options, relevance, judge, allowed, hints.title)
     found = search.walk(seeds, hops)
     if judge is None:
         return found
     if found.mode == "heuristic":
         found = replace(search, judge=None).walk(seeds, hops)
     return replace(found, calls=judge.calls, failures=tuple(judge.failures))
-
-
-def _judge(chat: ChatModel | None, query: str, options: GraphOptions) -> PathJudge | None:
-    if chat is None or not options.use_llm:
-        return None
-    return PathJudge(chat, query, options.language or language_of(query))
-
-
-def _goes_on(options: GraphOptions, query: str) -> bool:
-    return asks_many_hops(query) if options.use_multi_hop is None else options.use_multi_hop
-
-
-def _refined(by_words: EdgeRelevance, hints: Hints) -> EdgeRelevance:
-    refine = hints.refine
-    return (lambda path, edges: refine(path, edges, by_words(path, edges))) if refine else by_words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,10 +153,13 @@ class _Search:
     title: Callable[[int], str] | None = None
 
     def walk(self, seeds: tuple[Seed, ...], hops: int) -> Walk:
-        """From seeds to documents."""
         beams = self.beams([Beam((row,), score) for row, score in seeds], hops)
         raw, mode = self.judged(beams)
-        return Walk(self.documents(beams, raw, mode), seeds, tuple(beams), raw, mode)
+        scores = self._scaled(raw) if mode == "heuristic" else scoring.scale(raw)
+        best = sorted(scores, key=lambda document: -scores[document])[: self.options.top_docs]
+        triples = scoring.evidence(sorted(beams, key=lambda beam: -beam.score), self.graph)
+        documents = tuple(GraphDocument(each, scores[each], tuple(triples.get(each, ()))) for each in best)
+        return Walk(documents, seeds, tuple(beams), raw, mode)
 
     def beams(self, seeds: list[Beam], hops: int) -> list[Beam]:
         """The beams kept at every hop, those of the seeds first."""
@@ -228,7 +209,6 @@ class _Search:
         return keep_best(self.graph, grown, width)
 
     def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], WalkMode]:
-        """Raw score of each document, and what scored it."""
         by_paths = scoring.score_by_paths(self.graph, beams)
         if self.judge is None or not by_paths:
             return by_paths, "heuristic"
@@ -251,15 +231,6 @@ class _Search:
 
     def _scaled(self, by_paths: dict[int, float]) -> dict[int, float]:
         return (scoring.scale_by_rank if self.options.scale == "rank" else scoring.scale)(by_paths)
-
-    def documents(self, beams: list[Beam], raw: dict[int, float], mode: WalkMode) -> tuple[GraphDocument, ...]:
-        scores = self._scaled(raw) if mode == "heuristic" else scoring.scale(raw)
-        best = sorted(scores, key=lambda document: -scores[document])[: self.options.top_docs]
-        by_score = sorted(beams, key=lambda beam: -beam.score)
-        triples, paths = scoring.evidence(by_score, self.graph), scoring.paths_to(by_score, self.graph)
-        return tuple(
-            GraphDocument(d, scores[d], tuple(triples.get(d, ())), tuple(paths.get(d, ())), mode) for d in best
-        )
 
 
 def debug_record(graph: KnowledgeGraph, query: str, found: Walk, options: GraphOptions) -> dict[str, Any]:

@@ -56,10 +56,7 @@ class PathJudge:
     failures: list[str] = field(default_factory=list)
 
     def choose(self, paths: Sequence[str], count: int) -> list[int]:
-        """Positions of at most `count` chosen paths, each once; empty without a usable answer.
-
-        Source: docs/algorithm.md §think-on-graph.6.
-        """
+        """At most `count` positions, each once; none without an answer (docs/algorithm.md §think-on-graph.6)."""
         listed = "\n".join(f"{number}. {path}" for number, path in enumerate(paths, start=1))
         answer = self._ask("graph_prune", ChosenPaths, paths=listed, count=count)
         numbers = answer.paths if answer else []
@@ -68,13 +65,7 @@ class PathJudge:
     def score(
         self, paths_of: Mapping[int, Sequence[str]], title: Callable[[int], str] = lambda _: ""
     ) -> dict[int, float]:
-        """Document → score in [0, 1]; omitted, unknown or out-of-bounds ones are left out.
-
-        The prompt numbers documents from 1, each with its title, if it has one, and its paths. The last of several
-        scores for one document counts.
-
-        Source: docs/algorithm.md §think-on-graph.8.
-        """
+        """Document → score in [0, 1], without unusable ones (docs/algorithm.md §think-on-graph.8)."""
         documents = list(paths_of)[:MOST_DOCUMENTS]
         lines = [f"{title(document)}: {'; '.join(paths_of[document])}".removeprefix(": ") for document in documents]
         listed = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
@@ -93,7 +84,8 @@ class PathJudge:
             step=step,
             system=prompt.system,
         )
-        known = _answers_of(self.chat)
+        with _lock:
+            known = _answers.setdefault(self.chat, {})
         place = (step, prompt.system, request.prompt)
         if place in known:
             return answer.model_validate(known[place])
@@ -112,14 +104,8 @@ class PathJudge:
 
 _MOST_ANSWERS = 2_000
 _answers: "WeakKeyDictionary[ChatModel, dict[tuple[str, str, str], Any]]" = WeakKeyDictionary()
+"""Usable answers of a model by step and prompt, as long as it is open: the same question costs once."""
 _lock = Lock()
-
-
-def _answers_of(chat: ChatModel) -> dict[tuple[str, str, str], Any]:
-    """Usable answers of a model by step and prompt, as long as it is open: the same question costs once."""
-    with _lock:
-        return _answers.setdefault(chat, {})
-
 
 DocumentScoreMap = Mapping[int, float]
 """Document → score."""
@@ -128,10 +114,7 @@ _FILLED = 0.7
 
 
 def score_by_paths(graph: KnowledgeGraph, beams: Sequence[Beam]) -> dict[int, float]:
-    """Every edge of every beam adds `0.6 · max(0, beam score) + 0.4 · relevance` to its document.
-
-    Source: docs/algorithm.md §think-on-graph.7.
-    """
+    """Every edge adds `0.6 · max(0, beam score) + 0.4 · relevance` (docs/algorithm.md §think-on-graph.7)."""
     scores: dict[int, float] = {}
     for beam in beams:
         for edge, relevance in zip(beam.edges, beam.relevance, strict=True):
@@ -141,10 +124,7 @@ def score_by_paths(graph: KnowledgeGraph, beams: Sequence[Beam]) -> dict[int, fl
 
 
 def combine(candidates: Sequence[int], judged: DocumentScoreMap, by_paths: DocumentScoreMap) -> dict[int, float]:
-    """The judge's scores; if fewer than half are given, the others are `0.7 ·` their scaled path score.
-
-    Source: docs/algorithm.md §think-on-graph.8.
-    """
+    """The judge's scores, with path scores where they are few (docs/algorithm.md §think-on-graph.8)."""
     scores = {document: judged[document] for document in candidates if document in judged}
     if 2 * len(scores) >= len(candidates):
         return scores
@@ -153,18 +133,12 @@ def combine(candidates: Sequence[int], judged: DocumentScoreMap, by_paths: Docum
 
 
 def mix(judged: DocumentScoreMap, scaled: DocumentScoreMap) -> dict[int, float]:
-    """Half the judge's score, 0 without one, and half the scaled path score of every document.
-
-    Source: docs/algorithm.md §think-on-graph.8.
-    """
+    """Half the judge's score, and half the scaled path score (docs/algorithm.md §think-on-graph.8)."""
     return {document: 0.5 * judged.get(document, 0.0) + 0.5 * score for document, score in scaled.items()}
 
 
 def scale(scores: DocumentScoreMap) -> dict[int, float]:
-    """Scores above 0, scaled to [0, 1] by minimum and maximum; all 1 if they are equal.
-
-    Source: docs/algorithm.md §think-on-graph.9.
-    """
+    """Scores above 0, scaled to [0, 1]; all 1 if they are equal (docs/algorithm.md §think-on-graph.9)."""
     above = {document: score for document, score in scores.items() if score > 0}
     if not above:
         return {}
@@ -175,12 +149,7 @@ def scale(scores: DocumentScoreMap) -> dict[int, float]:
 
 
 def scale_by_rank(scores: DocumentScoreMap) -> dict[int, float]:
-    """Scores above 0 as `1 − p / 2n`: the p-th best of n, from 0; ties in order.
-
-    Path scores have no upper bound, and one document with many paths leaves all others near 0.
-
-    Source: docs/algorithm.md §think-on-graph.9.
-    """
+    """Scores above 0 as `1 − p / 2n`, the p-th best of n, from 0 (docs/algorithm.md §think-on-graph.9)."""
     best = sorted((document for document, score in scores.items() if score > 0), key=lambda d: -scores[d])
     return {document: 1 - place / (2 * len(best)) for place, document in enumerate(best)}
 
@@ -194,11 +163,6 @@ def evidence(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 10) -> di
             if edge >> 1 not in triples and len(triples) < most:
                 triples.append(edge >> 1)
     return found
-
-
-def paths_to(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dict[int, list[str]]:
-    """For each document the paths that end with one of its edges, each once, in the order of the beams."""
-    return _grouped(((int(graph.document[b.edges[-1] >> 1]), b) for b in beams if b.edges), graph, most)
 
 
 def paths_through(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dict[int, list[str]]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Rows
 from sag_retrieval.language.words import is_cjk
-from sag_retrieval.release.mapped_arrays import take_rows
+from sag_retrieval.search.hits import count_stage
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods.tiers.source import ReleaseTiers, Tier
 from sag_retrieval.search.methods.tiers.workflow import TIERS, TiersFound
@@ -35,31 +35,15 @@ _CHINESE: Final = {
 
 
 def explain(source: ReleaseTiers, query: Query, response: TiersFound, chunks: Rows) -> dict[str, Any]:
-    """The part of a trace that `explain` adds: titles of found rows, chunks by tier, and the way to each hit.
-
-    Args:
-        source: The rows that were searched.
-        query: What was asked.
-        response: What each tier found.
-        chunks: The chunks that are returned.
-    """
+    """The part of a trace that `explain` adds: titles of found rows, chunks by tier, and the way to each hit."""
     ways = _Ways(source, query, response)
     found = {tier: [row for row, _ in response.hits[tier]] for tier in TIERS}
+    stages = {tier: ways.chunks_of(tier, found[tier]) for tier in TIERS if found[tier]} | {"hits": chunks}
     return {
         "titles": {row: title for tier in TIERS for row, title in ways.titles(tier, found[tier]).items()},
-        "stages": [_stage(source, query, tier, ways.chunks_of(tier, found[tier])) for tier in TIERS if found[tier]]
-        + [_stage(source, query, "hits", chunks)],
+        "stages": [count_stage(source.index, query, name, kept) for name, kept in stages.items()],
         "hits": [ways.to(int(chunk)) for chunk in chunks],
     }
-
-
-def _stage(source: ReleaseTiers, query: Query, name: str, chunks: Rows) -> dict[str, Any]:
-    stage: dict[str, Any] = {"stage": name, "chunks": len(np.unique(chunks))}
-    if query.gold_documents:
-        documents = np.unique(source.index.arrays.chunk_document[chunks])
-        names = take_rows(source.index.rows["documents"].select(["document_id"]), documents)["document_id"].to_pylist()
-        stage["gold_documents"] = len(set(query.gold_documents).intersection(names))
-    return stage
 
 
 @dataclass(frozen=True)
@@ -105,12 +89,13 @@ class _Ways:
         if tier == "resource":
             rows = np.isin(arrays.chunk_document, self.source.rows_of(tier, ids))
             return np.flatnonzero(rows).astype(np.int32)
-        events: npt.NDArray[np.integer] = self.source.rows_of("item", ids) if tier == "item" else self._members(ids)
+        categories = self.source.categories
+        events: npt.NDArray[np.integer] = (
+            self.source.rows_of("item", ids)
+            if tier == "item"
+            else np.concatenate([categories.events.row(number) for number in categories.numbers(ids)])
+        )
         return np.asarray(arrays.event_chunk[events], np.int32)
-
-    def _members(self, ids: list[str]) -> npt.NDArray[np.integer]:
-        number = {row: n for n, row in enumerate(self.source.categories.ids)}
-        return np.concatenate([self.source.categories.events.row(number[row]) for row in ids])
 
     def to(self, chunk: int) -> dict[str, Any]:
         """The way to one chunk: its steps, the rows on it, and a sentence."""

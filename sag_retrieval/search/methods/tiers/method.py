@@ -1,7 +1,7 @@
 """Tiered retrieval as a search method: from the rows found in the tiers to chunks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Literal
@@ -13,20 +13,25 @@ from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.reader import Reader
-from sag_retrieval.search.method import Allowed, Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
+from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
 from sag_retrieval.search.methods.tiers.explain import explain
-from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.result import TiersResult, result_of
-from sag_retrieval.search.methods.tiers.source import COMMUNITIES, Categories, ReleaseTiers, load_categories, made_at
+from sag_retrieval.search.methods.tiers.source import (
+    COMMUNITIES,
+    Categories,
+    ReleaseTiers,
+    load_categories,
+    made_at,
+)
 from sag_retrieval.search.methods.tiers.workflow import (
+    TierOptions,
     TiersFound,
-    TierStep,
+    TiersOptions,
     Turn,
     question_text,
     retrieve,
-    search_tiers,
     stand_alone,
 )
 from sag_retrieval.search.rank import mean_score, structure_share
@@ -49,14 +54,10 @@ def tiers_method(
     chat: ChatModel | None = None,
     home: Path | None = None,
 ) -> Method:
-    """Ranks chunks by the rows of the tiers that they belong to.
+    """Ranks chunks by the rows of the tiers that they belong to; empty if no retrieval is needed.
 
-    `score(chunk) = i + d/2 + c + t/2`: i is the score of its best event among the hits, d that of its document, t its
-    scaled BM25 and cosine; c is 0.3 of the best hit event that shares a category with one of its events, or, if events
-    were not searched, a tenth of the best such category's score. Without a model i, d and c count less the longer
-    documents are. The ranking is empty if no retrieval is needed.
-
-    Source: docs/algorithm.md §tiers.3.
+    `score(chunk) = i + d/2 + c + t/2`, by its best event, its document, a shared category and its text; without a model
+    i, d and c count less the longer documents are. Source: docs/algorithm.md §tiers.3.
     """
 
     def rank(index: Index, query: Query) -> Ranking:
@@ -67,14 +68,16 @@ def tiers_method(
         source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
         with stopwatch("tiers"):
-            response = search_tiers([asked], source, options, chat)
+            response = retrieve([asked], source, options, chat=chat)
         with stopwatch("rank"):
             parts = _parts(source, reading, response)
-            parts = _shared_out(index, parts, is_judged=any(step.calls and not step.note for step in response.trace))
+            is_judged = any(step.calls and not step.note for step in response.trace)
+            share = structure_share(index.arrays, parts["text"], is_judged=is_judged)
+            parts = {name: part if name == "text" else share * part for name, part in parts.items()}
         scores = sum(parts.values(), np.zeros(index.arrays.chunk_count))
         allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
-        trace = {"tiers": [_plain(step) for step in response.trace], "stopped_at": response.stopped_at}
+        trace = {"tiers": [asdict(step) for step in response.trace], "stopped_at": response.stopped_at}
         more = explain(source, query, response, ranking.chunks) if query.explain else {}
         return replace(ranking, trace={**trace, **more})
 
@@ -90,10 +93,6 @@ def categories_of(index: Index, home: Path | None, source: str) -> Categories:
                 _kept.pop(next(iter(_kept)))
             _kept[name] = (index, load_categories(index, home, source))
         return _kept[name][1]
-
-
-def _plain(step: TierStep) -> dict[str, Any]:
-    return {field.name: getattr(step, field.name) for field in fields(step)}
 
 
 def _parts(source: ReleaseTiers, reading: ParsedQuery, response: TiersFound) -> dict[str, Floats]:
@@ -114,12 +113,6 @@ def _parts(source: ReleaseTiers, reading: ParsedQuery, response: TiersFound) -> 
     return parts
 
 
-def _shared_out(index: Index, parts: dict[str, Floats], *, is_judged: bool) -> dict[str, Floats]:
-    """The parts with those of the tiers reduced to their share."""
-    share = structure_share(index.arrays, parts["text"], is_judged=is_judged)
-    return {name: part if name == "text" else share * part for name, part in parts.items()}
-
-
 def _by_shared_category(source: ReleaseTiers, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:
     """Shape (chunks,): 0.3 of the best hit event that shares a category with an event of the chunk."""
     arrays, categories = source.index.arrays, source.categories
@@ -138,9 +131,9 @@ def _by_category(source: ReleaseTiers, response: TiersFound) -> Floats:
     """Shape (chunks,): a tenth of the score of the best hit category with one of its events."""
     found = np.zeros(source.index.arrays.chunk_count)
     hits = response.hits["category"]
-    number = {row: n for n, row in enumerate(source.categories.ids)}
-    for (row, _), score in zip(hits, _scores([score for _, score in hits]), strict=True):
-        chunks = source.index.arrays.event_chunk[source.categories.events.row(number[row])]
+    numbers = source.categories.numbers([row for row, _ in hits])
+    for number, score in zip(numbers, _scores([score for _, score in hits]), strict=True):
+        chunks = source.index.arrays.event_chunk[source.categories.events.row(number)]
         np.maximum.at(found, chunks, max(float(score), 0.0))
     return _CATEGORY * found
 
@@ -176,18 +169,7 @@ def retrieve_tiers(
 ) -> TiersResult:
     """Categories, events and documents of a release for the last turn of a conversation.
 
-    Args:
-        reader: The release.
-        messages: See `Conversation`.
-        allowed: What a restriction leaves.
-        options: Options, or names and values.
-        method: Replaces that of the options.
-        chat: Judges and rewrites; without one, rules and vectors do.
-
-    Raises:
-        QueryError: If there is no question, it is too long, or the last turn is not of the user.
-        RecordError: If a message has an unknown form.
-        SettingsError: If an option is unknown or out of bounds.
+    `method` replaces that of the options; without a language model, rules and vectors judge and rewrite.
     """
     chosen = build_options(TiersOptions, options, what="tiers")
     if method is not None:
@@ -208,12 +190,7 @@ def retrieve_tiers(
 
 
 def turns_of(messages: Conversation, *, is_asked: bool = True) -> list[Turn]:
-    """The turns of user and assistant; `is_asked`: the last one is the question.
-
-    Raises:
-        QueryError: If there is none, one is empty, or the last is not of the user.
-        RecordError: If a message has an unknown form.
-    """
+    """The turns of user and assistant; `is_asked`: the last one is the question."""
     listed = [messages] if isinstance(messages, str | Mapping) else messages
     if not isinstance(listed, Sequence):
         raise QueryError(f"messages must be a question or a list of messages, got {shown(messages)}")

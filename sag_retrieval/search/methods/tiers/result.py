@@ -8,7 +8,7 @@ import pyarrow as pa
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.notebook import render_html
 from sag_retrieval.search.methods.tiers.source import Tier
-from sag_retrieval.search.methods.tiers.workflow import TiersResponse, TierStep
+from sag_retrieval.search.methods.tiers.workflow import TIERS, TiersFound, TierStep
 from sag_retrieval.search.result import HitKey, key_text
 
 
@@ -37,10 +37,6 @@ class TierRow(Convertible):
     """Events of a category."""
     keys: tuple[HitKey, ...] = ()
     """Of an event."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row as plain values."""
-        return asdict(self)
 
     def to_arrow(self) -> pa.Table:
         """The row as a table of one row; see `TiersResult.to_arrow`."""
@@ -83,18 +79,6 @@ class TiersResult(Convertible):
     def _repr_html_(self) -> str:
         return render_html("tiers", found=self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result as plain values: what `sag search --method tiers --messages FILE --json` prints.
-
-        Examples:
-            >>> from sag_retrieval import open_release
-            >>> with open_release() as release:
-            ...     found = release.retrieve("Who made the O-ring?")
-            >>> [row["tier"] for row in found.to_dict()["items"]][:1]
-            ['item']
-        """
-        return asdict(self)
-
     def to_arrow(self) -> pa.Table:
         """One row per category, event and document; a key of an event reads `type: value unit`.
 
@@ -108,47 +92,38 @@ class TiersResult(Convertible):
         return _table(self.rows)
 
 
-def result_of(response: TiersResponse, release: str) -> TiersResult:
-    """The response with typed rows."""
+def result_of(found: TiersFound, release: str) -> TiersResult:
+    """What was found with typed rows."""
+    categories, items, resources = (
+        tuple(_row(tier, rank, row) for rank, row in enumerate(found.rows(tier), 1)) for tier in TIERS
+    )
     return TiersResult(
-        query=response.original_query,
-        rewritten_query=response.rewritten_query,
-        next_query=response.next_step_query,
-        needs_retrieval=response.needs_retrieval,
+        query=found.original_query,
+        rewritten_query=found.rewritten_query,
+        next_query=found.next_step_query,
+        needs_retrieval=found.needs_retrieval,
         release=release,
-        method=response.method,
-        stopped_at=response.stopped_at,
-        categories=tuple(_category(*each) for each in enumerate(response.categories, 1)),
-        items=tuple(_item(*each) for each in enumerate(response.items, 1)),
-        resources=tuple(_resource(*each) for each in enumerate(response.resources, 1)),
-        steps=response.trace,
+        method=found.method,
+        stopped_at=found.stopped_at,
+        categories=categories,
+        items=items,
+        resources=resources,
+        steps=found.trace,
     )
 
 
-def _category(rank: int, row: dict[str, Any]) -> TierRow:
-    return TierRow(
-        "category", rank, row["category_id"], row["title"], row["summary"], row.get("score"), size=row["size"]
-    )
+_ID_AND_TEXT: Final = {
+    "category": ("category_id", "summary"),
+    "item": ("event_id", "content"),
+    "resource": ("document_id", "summary"),
+}
 
 
-def _item(rank: int, row: dict[str, Any]) -> TierRow:
-    return TierRow(
-        "item",
-        rank,
-        row["event_id"],
-        row["title"],
-        row["content"],
-        row.get("score"),
-        document_id=row["document_id"],
-        chunk_id=row["chunk_id"],
-        date=row["date"],
-        keys=tuple(HitKey(**key) for key in row["keys"]),
-    )
-
-
-def _resource(rank: int, row: dict[str, Any]) -> TierRow:
-    own = row["document_id"]
-    return TierRow("resource", rank, own, row["title"], row["summary"], row.get("score"), document_id=own)
+def _row(tier: Tier, rank: int, row: dict[str, Any]) -> TierRow:
+    own, text = _ID_AND_TEXT[tier]
+    more = {name: row[name] for name in ("document_id", "chunk_id", "date", "size") if name in row}
+    keys = tuple(HitKey(**key) for key in row.get("keys", ()))
+    return TierRow(tier, rank, row[own], row["title"], row[text], row.get("score"), keys=keys, **more)
 
 
 def _table(rows: "tuple[TierRow, ...] | list[TierRow]") -> pa.Table:

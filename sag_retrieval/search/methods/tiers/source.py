@@ -1,9 +1,9 @@
-"""The rows that tiered retrieval searches: the interface of a source, and a release as one."""
+"""The rows of a release that tiered retrieval searches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,12 @@ from scipy.sparse import csr_array
 from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors, embed_queries
-from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.folders import MADE, check_made
 from sag_retrieval.release.mapped_arrays import CsrLists, group, take_rows
 from sag_retrieval.release.table import read_parquet
-from sag_retrieval.search.method import Allowed, QuerySimilarity
+from sag_retrieval.search.hits import keys_of
+from sag_retrieval.search.method import QuerySimilarity, best_rows
 from sag_retrieval.topics.stored import categories_in, category_texts, read_category_vectors
 
 COMMUNITIES: Final = "communities"
@@ -44,6 +45,11 @@ class Categories:
         passing[owners[chosen]] = True
         return passing
 
+    def numbers(self, ids: Sequence[str]) -> list[int]:
+        """Numbers of those with these ids; unknown ones are left out."""
+        number = {row: n for n, row in enumerate(self.ids)}
+        return [number[row] for row in ids if row in number]
+
     def row(self, number: int) -> dict[str, Any]:
         """One of them without its vector."""
         return {
@@ -59,14 +65,8 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
 
     Args:
         index: The release's rows and vectors.
-        home: Folder with `communities.parquet` and `community_events.parquet`, or with a folder
-            `communities` that has them.
+        home: Folder with the tables of communities, or with a folder `communities` that has them.
         source: `communities`, or `key:<type>` for one category per text key of that type with at least two events.
-
-    Raises:
-        SettingsError: If the source has another form.
-        QueryError: If the release has no key of the type.
-        ReleaseError: If the files of the communities were changed.
     """
     if source.startswith("key:") and source != "key:":
         return _key_groups(index, source.removeprefix("key:"))
@@ -133,25 +133,13 @@ def _key_groups(index: Index, key_type: str) -> Categories:
 
 
 def cosines(query: Vectors, vectors: Vectors) -> Floats:
-    """`a·b / (|a|·|b| + 1e-9)` of one vector with every row.
-
-    Source: docs/algorithm.md §tiers.2.
-    """
+    """`a·b / (|a|·|b| + 1e-9)` of one vector with every row. Source: docs/algorithm.md §tiers.2."""
     query = query if isinstance(query, csr_array) else np.asarray(query, np.float32).reshape(1, -1)
     product = vectors @ query.T
     dense = product.toarray() if isinstance(product, csr_array) else np.asarray(product)
     lengths = _lengths(vectors) * _lengths(query)[0]
     found: Floats = dense.reshape(-1).astype(np.float64) / (lengths + 1e-9)
     return found
-
-
-def best_of(scores: Floats, k: int, chosen: Flags | Sequence[bool]) -> list[int]:
-    """Positions of the k highest scores among the chosen ones, best first, ties in order."""
-    places = np.flatnonzero(np.asarray(chosen))
-    if len(places) > k > 0:
-        least = np.partition(scores[places], -k)[-k]
-        places = places[scores[places] >= least]
-    return [int(place) for place in places[np.argsort(-scores[places], kind="stable")][:k]]
 
 
 def _lengths(vectors: Vectors) -> Floats:
@@ -166,37 +154,13 @@ RowHit = tuple[str, float | None]
 """Row id and score; None if a language model chose it."""
 
 
-class TierSource(Protocol):
-    """Rows of three tiers, only those that the caller's restriction allows."""
-
-    def embed(self, text: str) -> Any:  # noqa: ANN401  an argument of `nearest`
-        """The vector of a query."""
-        ...
-
-    def nearest(self, tier: Tier, vector: Any, k: int) -> list[tuple[str, float]]:  # noqa: ANN401  of `embed`
-        """The k rows most similar to a vector with their cosines, best first, ties by row."""
-        ...
-
-    def members(self, tier: Tier, parents: Sequence[str] | None) -> list[str]:
-        """Rows below some rows of the tier above, each once; None: all rows."""
-        ...
-
-    def texts(self, tier: Tier, ids: Sequence[str]) -> list[str]:
-        """The text of each row for a language model."""
-        ...
-
-    def rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """Whole rows without vectors."""
-        ...
-
-
 _TABLES: Final = {"item": ("events", "event_id"), "resource": ("documents", "document_id")}
 _CAPTION: Final = ("document_id", "title", "summary", "source", "language", "metadata", "char_count")
 
 
 @dataclass(slots=True, eq=False)
 class ReleaseTiers:
-    """A release as a `TierSource`.
+    """Rows of three tiers, only those that the caller's restriction allows.
 
     The similarity of a document is that of its best chunk; chunk headers contain the document's caption.
     """
@@ -208,14 +172,11 @@ class ReleaseTiers:
     likeness: dict[int, QuerySimilarity] = field(default_factory=dict)
     row_of: dict[str, int] = field(default_factory=dict)
 
-    def embed(self, text: str) -> Vectors:
-        """The vector of a query."""
+    def nearest(self, tier: Tier, text: str, k: int) -> list[tuple[str, float]]:
+        """The k rows most similar to a query, embedded once, with their cosines, best first, ties by row."""
         if text not in self.vectors:
             self.vectors[text] = embed_queries(self.index.embedder, [text])
-        return self.vectors[text]
-
-    def nearest(self, tier: Tier, vector: Vectors, k: int) -> list[tuple[str, float]]:
-        """The k rows most similar to a vector."""
+        vector = self.vectors[text]
         if tier == "category":
             return self._nearest_categories(vector, k)
         if tier == "item":
@@ -223,14 +184,14 @@ class ReleaseTiers:
             rows, cosine = self.index.arrays.vectors["events"].top(vector, k, allowed)
             return list(zip(self._ids("item", rows), map(float, cosine), strict=True))
         scores = self.document_scores(vector)
-        best = np.array(best_of(scores, k, self._documents()), np.int64)
+        best = best_rows(scores, k, self._documents())
         return list(zip(self._ids("resource", best), scores[best].tolist(), strict=True))
 
     def _nearest_categories(self, vector: Vectors, k: int) -> list[tuple[str, float]]:
         if not self.categories.ids:
             return []
         scores = cosines(vector, self.categories.vectors)
-        best = best_of(scores, k, self._passing())
+        best = best_rows(scores, k, self._passing()).tolist()
         return [(self.categories.ids[number], float(scores[number])) for number in best]
 
     def document_scores(self, vector: Vectors) -> Floats:
@@ -248,11 +209,12 @@ class ReleaseTiers:
         return kept.all()
 
     def members(self, tier: Tier, parents: Sequence[str] | None) -> list[str]:
-        """Rows below some rows of the tier above; None: all rows."""
+        """Rows below some rows of the tier above, each once; None: all rows."""
         if tier == "category":
             passing = np.flatnonzero(self._passing())
             return [self.categories.ids[number] for number in passing]
-        flags = self._events() if tier == "item" else self._documents()
+        every = np.ones(self.index.arrays.event_count, np.bool_) if self.allowed is None else self.allowed.events
+        flags = every if tier == "item" else self._documents()
         if parents is not None:
             below = np.zeros(len(flags), np.bool_)
             below[self._below(tier, parents)] = True
@@ -261,14 +223,13 @@ class ReleaseTiers:
 
     def _below(self, tier: Tier, parents: Sequence[str]) -> npt.NDArray[np.integer]:
         if tier == "item":
-            number = {row: n for n, row in enumerate(self.categories.ids)}
-            known = np.array([number[row] for row in parents if row in number], np.int64)
-            return self.categories.events.items[self.categories.events.gather(known)[1]]
+            events = self.categories.events
+            return events.items[events.gather(np.array(self.categories.numbers(parents), np.int64))[1]]
         arrays = self.index.arrays
         return arrays.chunk_document[arrays.event_chunk[self.rows_of("item", parents)]]
 
     def texts(self, tier: Tier, ids: Sequence[str]) -> list[str]:
-        """Title and summary of categories and documents; title and content of events."""
+        """Each row for a language model: its title, and its summary or the content of an event."""
         second = "content" if tier == "item" else "summary"
         return [f"{row['title']}: {row[second]}" for row in self._plain_rows(tier, ids)]
 
@@ -282,8 +243,7 @@ class ReleaseTiers:
 
     def _plain_rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
         if tier == "category":
-            number = {row: n for n, row in enumerate(self.categories.ids)}
-            return [self.categories.row(number[row]) for row in ids]
+            return list(map(self.categories.row, self.categories.numbers(ids)))
         table = self.index.rows[_TABLES[tier][0]]
         chosen = table.select(_CAPTION) if tier == "resource" else table
         found: list[dict[str, Any]] = take_rows(chosen, self.rows_of(tier, ids)).to_pylist()
@@ -291,12 +251,10 @@ class ReleaseTiers:
 
     def _keys(self, events: npt.NDArray[np.int64]) -> list[list[dict[str, Any]]]:
         owner, place = self.index.arrays.event_keys.gather(events)
-        keys = take_rows(self.index.rows["keys"], self.index.arrays.event_keys.items[place])
-        names = ("value_string", "value_number", "value_bool")
+        keys = keys_of(self.index, self.index.arrays.event_keys.items[place])
         found: list[list[dict[str, Any]]] = [[] for _ in events]
-        for event, key in zip(owner.tolist(), keys.to_pylist(), strict=True):
-            value = next((key[name] for name in names if key[name] is not None), None)
-            found[event].append({"key_id": key["key_id"], "type": key["key_type"], "value": value, "unit": key["unit"]})
+        for event, key in zip(owner.tolist(), keys, strict=True):
+            found[event].append(key)
         return found
 
     def rows_of(self, tier: Tier, ids: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -317,9 +275,6 @@ class ReleaseTiers:
 
     def _passing(self) -> Flags:
         return self.categories.passing(self.allowed.events if self.allowed else None)
-
-    def _events(self) -> Flags:
-        return self.allowed.events if self.allowed else np.ones(self.index.arrays.event_count, np.bool_)
 
     def _documents(self) -> Flags:
         has_chunk = np.zeros(self.index.arrays.document_count, np.bool_)

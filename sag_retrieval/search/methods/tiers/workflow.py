@@ -2,21 +2,58 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
 
 from sag_retrieval.core.errors import ModelError, QueryError, RecordError
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.public import public
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, language_of
 from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.release.arrays import Allowed, Index
-from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
-from sag_retrieval.search.methods.tiers.source import RowHit, Tier, TierSource
+from sag_retrieval.search.methods.tiers.source import ReleaseTiers, RowHit, Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierOptions(CheckedOptions):
+    """Options of one tier."""
+
+    enabled: bool = True
+    """Whether this tier is searched."""
+    top_k: Annotated[int, Bounds(1)] = 5
+    """Number of hits in this tier."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TiersOptions(CheckedOptions):
+    """Options of all tiers, see docs/algorithm.md §tiers."""
+
+    method: Literal["rag", "llm"] = "rag"
+    """Choose rows by vectors, with scores; or by the language model among the rows below its earlier choice."""
+    route_intention: bool = True
+    """Ask first whether retrieval is needed, and resolve references in the question."""
+    sufficiency_check: bool = True
+    """Ask after categories and after events whether they suffice."""
+    category: TierOptions = field(default_factory=TierOptions)
+    """The tier of communities."""
+    item: TierOptions = field(default_factory=TierOptions)
+    """The tier of events."""
+    resource: TierOptions = field(default_factory=TierOptions)
+    """The tier of documents."""
+    candidates: Annotated[int, Bounds(1), Internal()] = 100
+    """Highest number of rows shown to a language model; more are preselected by vectors."""
+    categories: str = "communities"
+    """What the categories are: `communities`, or `key:TYPE` for one per text key of a type, such as `key:person`."""
+    widen: Annotated[bool, Internal()] = True
+    """Method `llm`: if the tier above found nothing, choose among all rows."""
+    language: str | None = None
+    """Language of the prompts; None: the question's."""
+
 
 _MOST_NAMES: Final = 4
 _REFERS_EN = patterns("en")["refers_back"]
@@ -35,14 +72,7 @@ class Turn:
 
 
 def stand_alone(index: Index, question: str, earlier: Sequence[Turn], allowed: Allowed | None = None) -> str:
-    """The question with the names that it refers to; as it is where it refers to nothing said before.
-
-    It refers to something if it has a word that does so, goes on with `and` or 呢, or names nothing of the release. The
-    names are those of the release's keys in the latest turns, back to one of the user; without any, the latest turn
-    of the user is put before the question.
-
-    Source: docs/algorithm.md §tiers.4.
-    """
+    """The question with the names that it refers to in earlier turns, if any (docs/algorithm.md §tiers.4)."""
     own = names_in(index, question, allowed)
     refers = _REFERS_ZH if is_cjk(question) else _REFERS_EN
     if not earlier or (own and not refers.search(question) and not _GOES_ON.search(question)):
@@ -171,12 +201,7 @@ class TierJudge:
 
 
 def question_text(query: object) -> str:
-    """The text of `"…"`, `{"content": "…"}` or `{"content": {"text": "…"}}`.
-
-    Raises:
-        RecordError: If it has another form.
-        QueryError: If the text is empty.
-    """
+    """The text of `"…"`, `{"content": "…"}` or `{"content": {"text": "…"}}`."""
     content = query.get("content") if isinstance(query, Mapping) else query
     text = content.get("text") if isinstance(content, Mapping) and isinstance(query, Mapping) else content
     if not isinstance(text, str):
@@ -184,21 +209,6 @@ def question_text(query: object) -> str:
     if not text.strip():
         raise QueryError("the query is empty; ask with at least one word")
     return text
-
-
-def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...]]:
-    """The last query, which is the question, and the texts before it.
-
-    Raises:
-        RecordError: If a query has an unknown form.
-        QueryError: If there is none, or one is empty.
-    """
-    if isinstance(queries, str | Mapping):
-        queries = [queries]
-    if not queries:
-        raise QueryError("no query given; the last of the list is the question")
-    texts = [question_text(query) for query in queries]
-    return texts[-1], tuple(texts[:-1])
 
 
 RewriteRule = Callable[[str], str]
@@ -228,7 +238,10 @@ class TierStep:
 
 @dataclass(frozen=True, slots=True)
 class TiersFound:
-    """The rows found, as ids: see `TiersResponse`."""
+    """The rows found, as ids with scores by tier, and as whole rows of the source.
+
+    `stopped_at` names the step that ended the search, or is empty when all enabled tiers were searched.
+    """
 
     needs_retrieval: bool
     original_query: str
@@ -238,86 +251,51 @@ class TiersFound:
     stopped_at: str
     trace: tuple[TierStep, ...]
     hits: dict[Tier, list[RowHit]]
+    source: ReleaseTiers
 
-
-@dataclass(frozen=True, slots=True)
-class TiersResponse:
-    """The rows found, complete but without vectors, with a `score` if vectors chose them.
-
-    `stopped_at` names the step that ended the search, or is empty when all enabled tiers were searched.
-    """
-
-    needs_retrieval: bool
-    original_query: str
-    rewritten_query: str
-    next_step_query: str | None
-    categories: list[dict[str, Any]]
-    items: list[dict[str, Any]]
-    resources: list[dict[str, Any]]
-    method: str
-    stopped_at: str
-    trace: tuple[TierStep, ...]
+    def rows(self, tier: Tier) -> list[dict[str, Any]]:
+        """Whole rows without vectors, with a `score` if vectors chose them."""
+        rows = self.source.rows(tier, [row for row, _ in self.hits[tier]])
+        scores = [score for _, score in self.hits[tier]]
+        return [row if score is None else {**row, "score": score} for row, score in zip(rows, scores, strict=True)]
 
 
 def retrieve(
     queries: Sequence[object],
-    source: TierSource,
+    source: ReleaseTiers,
     options: TiersOptions | None = None,
     *,
     chat: ChatModel | None = None,
     rewrite: RewriteRule | None = None,
-) -> TiersResponse:
-    """Rows of the tiers for the last query; the queries before it are its context.
-
-    Without a language model all enabled tiers are searched by vectors. If the model fails at a step, the search
-    continues with the query unchanged, or vectors choose the rows; the trace records it. `rewrite` puts a question with
-    earlier turns so that it can be searched alone, where no model does.
-
-    Raises:
-        RecordError: If a query has an unknown form.
-        QueryError: If there is no query, or an empty one.
-
-    Source: docs/algorithm.md §tiers.1.
-    """
-    found = search_tiers(queries, source, options or TiersOptions(), chat, rewrite)
-    rows = {tier: _rows(source, tier, found.hits[tier]) for tier in TIERS}
-    named = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "hits"}
-    return TiersResponse(**named, categories=rows["category"], items=rows["item"], resources=rows["resource"])
-
-
-def search_tiers(
-    queries: Sequence[object],
-    source: TierSource,
-    options: TiersOptions,
-    chat: ChatModel | None = None,
-    rewrite: RewriteRule | None = None,
 ) -> TiersFound:
-    """The rows that `retrieve` returns, as ids and scores."""
-    question, context = question_and_context(queries)
-    judge = TierJudge(chat, options.language or language_of(question)) if chat is not None else None
-    run = _Run(source, options, judge, question, context, rewrite)
+    """Rows of the tiers for the last query; the queries before it are its context (docs/algorithm.md §tiers.1).
+
+    If the model fails at a step, the search continues with the query unchanged, or vectors choose the rows; the trace
+    records it. `rewrite` puts a question with earlier turns so that it can be searched alone, where no model does.
+    """
+    if not queries:
+        raise QueryError("no query given; the last of the list is the question")
+    *context, question = map(question_text, queries)
+    chosen = options or TiersOptions()
+    judge = TierJudge(chat, chosen.language or language_of(question)) if chat is not None else None
+    run = _Run(source, chosen, judge, question, tuple(context), rewrite)
     stopped_at = run.go()
     return TiersFound(
         needs_retrieval=stopped_at != "route_intention",
         original_query=question,
         rewritten_query=run.rewritten,
         next_step_query=run.next_query,
-        method=options.method if judge or options.method == "rag" else "rag",
+        method=chosen.method if judge else "rag",
         stopped_at=stopped_at,
         trace=tuple(run.trace),
         hits=run.hits,
+        source=source,
     )
-
-
-def _rows(source: TierSource, tier: Tier, hits: list[RowHit]) -> list[dict[str, Any]]:
-    """Complete rows of the hits, with scores if vectors chose them."""
-    rows = source.rows(tier, [row for row, _ in hits])
-    return [row if score is None else {**row, "score": score} for row, (_, score) in zip(rows, hits, strict=True)]
 
 
 @dataclass(slots=True)
 class _Run:
-    source: TierSource
+    source: ReleaseTiers
     options: TiersOptions
     judge: TierJudge | None
     active: str
@@ -327,7 +305,6 @@ class _Run:
     next_query: str | None = None
     hits: dict[Tier, list[RowHit]] = field(default_factory=lambda: {tier: [] for tier in TIERS})
     trace: list[TierStep] = field(default_factory=list)
-    vectors: dict[str, Any] = field(default_factory=dict)
 
     def go(self) -> str:
         """The step that ended the search, or empty."""
@@ -392,7 +369,7 @@ class _Run:
             step = replace(step, mode="llm" if found is not None else "rag", calls=judge.calls - calls)
         else:
             found = None
-        self.hits[tier] = [*self.source.nearest(tier, self._vector(), k)] if found is None else found
+        self.hits[tier] = [*self.source.nearest(tier, self.active, k)] if found is None else found
         self._note(replace(step, hits=tuple(self.hits[tier])), start)
 
     def _choose(self, judge: TierJudge, tier: Tier, k: int) -> list[RowHit] | None:
@@ -412,7 +389,7 @@ class _Run:
         if len(ids) <= self.options.candidates:
             return ids
         below = set(ids)
-        nearest = self.source.nearest(tier, self._vector(), len(ids) if above else self.options.candidates)
+        nearest = self.source.nearest(tier, self.active, len(ids) if above else self.options.candidates)
         return [row for row, _ in nearest if row in below][: self.options.candidates]
 
     def _found(self, tier: Tier) -> str:
@@ -422,12 +399,6 @@ class _Run:
         return "\n".join(
             text if score is None else f"{text} ({score:.3f})" for text, score in zip(texts, scores, strict=True)
         )
-
-    def _vector(self) -> Any:  # noqa: ANN401  of the source
-        """The vector of the current query, embedded once."""
-        if self.active not in self.vectors:
-            self.vectors[self.active] = self.source.embed(self.active)
-        return self.vectors[self.active]
 
     def _note(self, step: TierStep, start: float) -> None:
         failure = self.judge.failure if self.judge and step.calls else ""

@@ -6,8 +6,9 @@ import duckdb
 import pytest
 
 from sag_retrieval.language.words import normal_name
-from sag_retrieval.release.sandbox import SandboxOptions, open_sandbox
+from sag_retrieval.release.sandbox import SandboxOptions, SqlSandbox
 from sag_retrieval.release.schema import TABLES
+from tests.support.graph_parts import graph_parts
 from tests.support.sql_tables import tables_of
 
 DOCUMENTS = [
@@ -53,9 +54,11 @@ def database(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def sandbox(database):
-    with_scope = open_sandbox(tables_of(database), options=SandboxOptions(scope=("user_id",), seconds=3.0))
-    yield with_scope
-    with_scope.close()
+    opened = SqlSandbox(tables_of(database), options=SandboxOptions(seconds=3.0))
+    tables = tables_of(database)
+    opened.places = graph_parts(tables)
+    yield opened
+    opened.close()
 
 
 def _columns(table):

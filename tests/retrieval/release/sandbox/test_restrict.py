@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import FilterError
-from sag_retrieval.release.sandbox import NamedIds, RowMaps, restrict
+from sag_retrieval.release.arrays import GraphParts
+from sag_retrieval.release.mapped_arrays import group
+from sag_retrieval.release.sandbox import NamedIds, restrict
 
 
 def rows(flags):
@@ -52,9 +54,9 @@ def test_a_restriction_that_names_nothing_leaves_nothing(sandbox):
 
 
 def test_the_same_restriction_is_kept_and_cannot_be_changed(sandbox):
-    first = sandbox.allowed("language = 'zh'", {"user_id": "2"})
+    first = sandbox.allowed("language = 'zh'", {"metadata.user_id": "2"})
 
-    assert sandbox.allowed("language = 'zh'", {"user_id": "2"}) is first
+    assert sandbox.allowed("language = 'zh'", {"metadata.user_id": "2"}) is first
     with pytest.raises(ValueError, match="read-only"):
         first.chunks[0] = True
 
@@ -78,11 +80,15 @@ def test_more_restrictions_never_leave_more(data):
     event_chunk = np.array(data.draw(st.lists(chunk, min_size=1, max_size=8)), dtype=np.int32)
     event = st.integers(0, len(event_chunk) - 1)
 
-    def pairs(row):
-        drawn = data.draw(st.lists(st.tuples(row, st.integers(0, keys - 1)), max_size=9))
-        return tuple(np.array([pair[i] for pair in drawn], dtype=np.int32) for i in (0, 1))
+    def lists(row, count):
+        drawn = sorted(data.draw(st.sets(st.tuples(row, st.integers(0, keys - 1)), max_size=9)))
+        owners, items = (np.array([pair[i] for pair in drawn], dtype=np.int32) for i in (0, 1))
+        return group(owners, items, count)[0]
 
-    places = RowMaps(chunk_document, event_chunk, pairs(event), pairs(chunk), documents, keys)
+    event_keys, chunk_keys = lists(event, len(event_chunk)), lists(chunk, len(chunk_document))
+    no_main, idf = np.full(len(chunk_document), -1, np.int32), np.ones(keys, np.float32)
+    counts = np.ones(len(chunk_keys.items), np.int32)
+    places = GraphParts(event_keys, chunk_keys, counts, event_chunk, chunk_document, no_main, idf, documents)
     kinds = {"events": event, "chunks": chunk, "documents": st.integers(0, documents - 1)}
     named = [
         NamedIds(table, np.array(data.draw(st.lists(kinds[table], max_size=4)), dtype=np.int64))

@@ -7,8 +7,8 @@ import duckdb
 import pytest
 
 from sag_retrieval.core.errors import FilterError
-from sag_retrieval.release.sandbox import LONGEST, SandboxOptions, check_sql, open_sandbox
-from tests.support.sql_tables import tables_of
+from sag_retrieval.release.sandbox import LONGEST, SandboxOptions, SqlSandbox, check_sql
+from tests.support.sql_tables import ids_of, tables_of
 
 LET_THROUGH = [
     ("SELECT event_id FROM events", "event_id", "e0 e1 e2 e3 e4"),
@@ -64,7 +64,7 @@ LET_THROUGH = [
         "e1",
     ),
     ("SELECT NULL AS event_id FROM events", "event_id", ""),
-    ("SELECT 'not there' AS chunk_id", "chunk_id", "not there"),
+    ("SELECT 'not there' AS chunk_id", "chunk_id", ""),
 ]
 
 CONDITIONS = [
@@ -83,14 +83,12 @@ CONDITIONS = [
 
 @pytest.mark.parametrize(("sql", "kind", "ids"), LET_THROUGH)
 def test_a_single_select_names_ids(sandbox, sql, kind, ids):
-    wanted = ("not there",) if ids == "not there" else tuple(ids.split())
-
-    assert sandbox.ids(sql) == (kind, wanted)
+    assert ids_of(sandbox, sql) == (kind, tuple(ids.split()))
 
 
 @pytest.mark.parametrize(("sql", "ids"), CONDITIONS)
 def test_a_bare_condition_names_the_events_it_holds_for(sandbox, sql, ids):
-    assert sandbox.ids(sql) == ("event_id", tuple(ids.split()))
+    assert ids_of(sandbox, sql) == ("event_id", tuple(ids.split()))
 
 
 WRITES = """
@@ -314,7 +312,7 @@ def test_anything_else_is_refused_with_a_reason(sandbox):
 def _refusal(sandbox, sql):
     """Why a condition is refused; empty if it is not."""
     try:
-        sandbox.ids(sql)
+        ids_of(sandbox, sql)
     except FilterError as error:
         return str(error)
     return ""
@@ -337,7 +335,7 @@ def _refusal(sandbox, sql):
 )
 def test_text_out_of_bounds_is_refused_or_harmless(sandbox, sql):
     try:
-        ids = sandbox.ids(sql)[1]
+        ids = ids_of(sandbox, sql)[1]
     except FilterError:
         ids = ()
 
@@ -345,12 +343,12 @@ def test_text_out_of_bounds_is_refused_or_harmless(sandbox, sql):
 
 
 def test_the_attacks_are_many_and_left_no_trace(sandbox, database):
-    sandbox.ids("TRUE")
+    ids_of(sandbox, "TRUE")
     sandbox.close = lambda: None
 
     assert len([*WRITES, *FILES, *SETTINGS, *COSTLY]) >= 150
-    assert sandbox.ids("SELECT event_id FROM events")[1] == ("e0", "e1", "e2", "e3", "e4")
-    assert sandbox.ids("SELECT document_id FROM documents")[1] == ("d0", "d1", "d2", "d3")
+    assert ids_of(sandbox, "SELECT event_id FROM events")[1] == ("e0", "e1", "e2", "e3", "e4")
+    assert ids_of(sandbox, "SELECT document_id FROM documents")[1] == ("d0", "d1", "d2", "d3")
     assert not database.with_suffix(".duckdb.wal").exists()
 
 
@@ -358,16 +356,16 @@ def test_a_python_variable_is_no_table(sandbox):
     calls = duckdb.sql("SELECT 'x' AS event_id")
 
     with pytest.raises(FilterError, match="'calls'"):
-        sandbox.ids("SELECT event_id FROM calls")
+        ids_of(sandbox, "SELECT event_id FROM calls")
     assert calls is not None
 
 
 def test_a_query_that_takes_too_long_is_broken_off(database):
-    sandbox = open_sandbox(tables_of(database), options=SandboxOptions(seconds=0.2, scope=("user_id",)))
+    sandbox = SqlSandbox(tables_of(database), options=SandboxOptions(seconds=0.2))
     many = ", ".join(f"events AS e{i}" for i in range(14))
 
     with pytest.raises(FilterError, match=r"longer than 0\.2 s"):
-        sandbox.ids(f"SELECT e0.event_id FROM {many} WHERE e0.content || e13.content = 'x'")
+        ids_of(sandbox, f"SELECT e0.event_id FROM {many} WHERE e0.content || e13.content = 'x'")
     sandbox.close()
 
 
@@ -381,7 +379,7 @@ def test_a_query_that_takes_too_long_is_broken_off(database):
 )
 def test_an_unknown_column_is_named_with_those_that_there_are(sandbox, sql, said):
     with pytest.raises(FilterError) as refused:
-        sandbox.ids(sql)
+        ids_of(sandbox, sql)
 
     assert said in str(refused.value)
     assert "Binder" not in str(refused.value)
@@ -395,8 +393,9 @@ def test_a_table_is_opened_when_a_query_first_names_it(database):
             opened.append(name)
             return super().__getitem__(name)
 
-    sandbox = open_sandbox(Counted(tables))
-    assert sandbox.ids("SELECT document_id FROM documents")[1] == ("d0", "d1", "d2", "d3")
+    sandbox = SqlSandbox(Counted(tables))
+    (named,) = sandbox.named("SELECT document_id FROM documents", None)
+    assert named.rows.tolist() == [0, 1, 2, 3]
     assert sandbox.select('SELECT count(*) AS n FROM main."DOCUMENTS"').to_pylist() == [{"n": 4}]
 
     assert opened == ["documents"]
@@ -422,7 +421,7 @@ def test_a_name_of_keys_is_put_in_terms_of_tables():
 
 def test_threads_share_a_door(sandbox):
     answers = []
-    threads = [threading.Thread(target=lambda: answers.append(sandbox.ids("language = 'en'"))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: answers.append(ids_of(sandbox, "language = 'en'"))) for _ in range(8)]
 
     for thread in threads:
         thread.start()

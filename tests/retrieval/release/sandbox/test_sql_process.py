@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from sag_retrieval.core.errors import FilterError
-from sag_retrieval.release.sandbox import SandboxOptions, open_sandbox
+from sag_retrieval.release.sandbox import SandboxOptions, SqlSandbox
 from tests.support.sql_tables import tables_of
 
 ROOT = Path(__file__).parents[4]
@@ -28,7 +28,7 @@ def doubled(times: int) -> str:
 
 @pytest.fixture
 def own(database, children):
-    sandbox = open_sandbox(tables_of(database), options=SandboxOptions(seconds=2.0, memory="300MB"))
+    sandbox = SqlSandbox(tables_of(database), options=SandboxOptions(seconds=2.0, memory="300MB"))
     yield sandbox
     sandbox.close()
 
@@ -101,7 +101,7 @@ def test_threads_share_two_processes_and_get_their_own_rows(own, children):
 
 
 def test_a_closed_sandbox_leaves_no_process(database, children):
-    sandbox = open_sandbox(tables_of(database))
+    sandbox = SqlSandbox(tables_of(database))
     sandbox.select("SELECT count(*) AS n FROM events")
     (process,) = children()
 
@@ -114,8 +114,8 @@ def test_a_closed_sandbox_leaves_no_process(database, children):
 def test_the_process_ends_with_its_program_and_has_none_of_its_secrets():
     code = (
         "import pyarrow as pa, psutil, sys\n"
-        "from sag_retrieval.release.sandbox import open_sandbox\n"
-        "box = open_sandbox({'events': pa.table({'event_id': ['e0']})})\n"
+        "from sag_retrieval.release.sandbox import SqlSandbox\n"
+        "box = SqlSandbox({'events': pa.table({'event_id': ['e0']})})\n"
         "box.select('SELECT event_id FROM events')\n"
         "print(psutil.Process().children()[0].pid, flush=True)\n"
         "sys.stdin.read()\n"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.release.where import COLUMNS, OPERATORS, compile_where
 from tests.support.golden import recorded
+from tests.support.sql_tables import ids_of
 
 EVENTS = ("e0", "e1", "e2", "e3", "e4")
 DOCUMENTS = ("d0", "d1", "d2", "d3")
@@ -34,8 +35,8 @@ MATCHES = [
     ({"char_count__lt": 15, "language": "zh"}, "d1"),
     ({"char_count__in": (15, 12.0)}, "d0 d1"),
     ({"metadata.user_id": "1"}, "d0"),
-    ({"user_id": "2"}, "d1"),
-    ({"user_id__in": {"1", "2"}}, "d0 d1"),
+    ({"metadata.user_id": "2"}, "d1"),
+    ({"metadata.user_id__in": {"1", "2"}}, "d0 d1"),
     ({"metadata.year": 2020}, "d0"),
     ({"metadata.year": "2020"}, "d2"),
     ({"metadata.year__gt": 2020}, "d1"),
@@ -222,8 +223,8 @@ def test_an_attack_as_field_operator_or_value_is_an_error_or_matches_nothing_and
             matched += [(where, ids) for ids in [found(sandbox, where)] if ids != ()]
 
     assert matched == []
-    assert sandbox.ids("SELECT event_id FROM events")[1] == EVENTS
-    assert sandbox.ids("SELECT document_id FROM documents")[1] == DOCUMENTS
+    assert ids_of(sandbox, "SELECT event_id FROM events")[1] == EVENTS
+    assert ids_of(sandbox, "SELECT document_id FROM documents")[1] == DOCUMENTS
 
 
 @pytest.mark.slow
@@ -250,14 +251,21 @@ def _other(value):
     return value if not isinstance(value, str) or not value.isalnum() or value[:1].isdigit() else "other"
 
 
+def scoped(where):
+    """The condition over metadata of users and agents."""
+    return {
+        name if not name.startswith(("user_id", "agent_id")) else f"metadata.{name}": v for name, v in where.items()
+    }
+
+
 def test_scope_fields_are_normalised_as_recorded():
     for case in recorded("memu_retrieve")["where_normalize"]:
         where = case["where"] or {}
         if "error" in case:
             with pytest.raises(FilterError):
-                compile_where(where, ("user_id", "agent_id"))
+                compile_where(scoped(where))
         else:
-            compiled = compile_where(where, ("user_id", "agent_id"))
+            compiled = compile_where(scoped(where))
             assert sum(not str(value).startswith("$.") for value in compiled.parameters) == sum(
                 len(v) if isinstance(v, list) else 1 for v in case["normalized"].values()
             )
@@ -268,7 +276,7 @@ def test_scope_fields_match_as_recorded():
     connection = duckdb.connect(":memory:", config={"threads": 1})
     connection.execute("CREATE TABLE documents (metadata VARCHAR)")
     for case in cases:
-        compiled = compile_where(case["where"], ("user_id", "agent_id"))
+        compiled = compile_where(scoped(case["where"]))
         row = f"(SELECT {chr(39)}{json.dumps(case['record'])}{chr(39)} AS metadata) AS d"
 
         matches = connection.execute(f"SELECT count(*) FROM {row} WHERE {compiled.sql}", list(compiled.parameters))

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from sag_retrieval.core.errors import ModelUnavailable
+from sag_retrieval.release.arrays import Allowed
 from sag_retrieval.release.knowledge_graph import _built, graph_of, open_graph, write_graph
 from sag_retrieval.search.hits import build_result
-from sag_retrieval.search.method import Allowed, Query
+from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods.hybrid import HybridOptions, hybrid_method
-from sag_retrieval.search.methods.think_on_graph import GraphOptions, walk
 from sag_retrieval.search.methods.think_on_graph.method import think_on_graph_method
+from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, walk
 from sag_retrieval.search.sag import bm25
 from tests.support.small_release import DOCUMENTS, build_index
 

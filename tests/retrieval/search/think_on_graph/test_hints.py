@@ -11,9 +11,9 @@ from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.release.knowledge_graph import graph_of
 from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.methods.hybrid import HybridOptions, hybrid_method
-from sag_retrieval.search.methods.think_on_graph import GraphOptions
 from sag_retrieval.search.methods.think_on_graph.beams import Beam
 from sag_retrieval.search.methods.think_on_graph.method import Novelty, linked_seeds, rarity, think_on_graph_method
+from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
 from sag_retrieval.search.methods.think_on_graph.scoring import scale_by_rank
 from tests.support.small_release import build_index
 

@@ -4,10 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sag_retrieval.release.knowledge_graph import build_graph
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.methods.think_on_graph import GraphOptions, Hints, build_graph, walk
 from sag_retrieval.search.methods.think_on_graph.beams import Beam
 from sag_retrieval.search.methods.think_on_graph.method import SEARCH, think_on_graph_method
+from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, Hints, walk
 from sag_retrieval.search.methods.think_on_graph.scoring import mix, paths_through, triples_said
 from sag_retrieval.search.registry import METHODS
 from tests.support.small_release import build_index

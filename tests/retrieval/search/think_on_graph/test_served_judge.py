@@ -5,10 +5,10 @@ import pytest
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.methods.think_on_graph import GraphOptions
 from sag_retrieval.search.methods.think_on_graph.method import think_on_graph_method
-from sag_retrieval.search.methods.tiers import TiersOptions
+from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
 from sag_retrieval.search.methods.tiers.method import tiers_method
+from sag_retrieval.search.methods.tiers.workflow import TiersOptions
 from tests.support.chat_server import ChatServer
 from tests.support.simulated_judge import Landmark, Shown, SimulatedJudge, unusable
 from tests.support.small_release import build_index

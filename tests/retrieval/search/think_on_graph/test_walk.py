@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.language.words import words
-from sag_retrieval.release.knowledge_graph import read_names
-from sag_retrieval.search.methods.think_on_graph import GraphOptions, Hints, asks_many_hops, build_graph, walk
+from sag_retrieval.release.knowledge_graph import build_graph, read_names
+from sag_retrieval.search.methods.think_on_graph.beams import asks_many_hops, path_text
+from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, Hints, walk
 
 NAMES = ["Acme", "Bolt Labs", "Coil", "苹果公司", "乔布斯", "Delta Air", "Echo", "Air"]
 RELATIONS = ["founded", "owns", "创建", "located in"]
@@ -106,14 +107,14 @@ def test_a_two_hop_question_reaches_a_document_that_one_hop_does_not():
     graph = a_graph([(0, 1, 1, 10), (1, 0, 4, 20)])
     query = "Who founded what Acme owns?"
 
-    two = walk(graph, query, GraphOptions(max_hops=2, use_multi_hop=True)).documents
+    found = walk(graph, query, GraphOptions(max_hops=2, use_multi_hop=True))
     one = walk(graph, query, GraphOptions(max_hops=1, use_multi_hop=True)).documents
 
-    assert {d.document for d in two} == {10, 20}
+    assert {d.document for d in found.documents} == {10, 20}
     assert {d.document for d in one} == {10}
-    reached = next(d for d in two if d.document == 20)
+    reached = next(d for d in found.documents if d.document == 20)
     assert reached.evidence_triples == (1,)
-    assert reached.paths == ("Acme -[owns]-> Bolt Labs -[founded]-> 乔布斯",)
+    assert path_text(graph, found.beams[-1]) == "Acme -[owns]-> Bolt Labs -[founded]-> 乔布斯"
 
 
 def test_no_hops_find_nothing_and_one_hop_no_longer_path():
@@ -129,7 +130,7 @@ def test_an_arrow_points_as_its_triple_does():
 
     found = walk(graph, "苹果公司是谁创建的", GraphOptions(max_seeds=1))
 
-    assert found.documents[0].paths == ("苹果公司 <-[创建]- 乔布斯",)
+    assert path_text(graph, found.beams[-1]) == "苹果公司 <-[创建]- 乔布斯"
 
 
 def test_an_edge_without_shared_words_is_walked_where_its_event_is_like_the_question():
@@ -171,7 +172,8 @@ def test_options_out_of_bounds_are_refused(wrong):
 def test_processes_with_other_hash_seeds_agree():
     script = (
         "import numpy as np\n"
-        "from sag_retrieval.search.methods.think_on_graph import GraphOptions, build_graph, walk\n"
+        "from sag_retrieval.release.knowledge_graph import build_graph\n"
+        "from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, walk\n"
         "i = np.arange(60, dtype=np.int32)\n"
         "names, ends = [f'firm n{n % 7} x{n}' for n in i], (i * 7 + 3) % 60\n"
         "g = build_graph(names, ['r n3', 's n2'], (i, i % 2, ends), i % 9)\n"

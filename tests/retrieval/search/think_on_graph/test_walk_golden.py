@@ -5,8 +5,9 @@ from operator import itemgetter
 import numpy as np
 import pytest
 
-from sag_retrieval.search.methods.think_on_graph import GraphOptions, build_graph, walk
+from sag_retrieval.release.knowledge_graph import build_graph
 from sag_retrieval.search.methods.think_on_graph.beams import path_text
+from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions, walk
 from tests.support.golden import recorded
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.methods.tiers import TierOptions, TiersOptions
 from sag_retrieval.search.methods.tiers.method import tiers_method
-from sag_retrieval.search.methods.tiers.workflow import Chosen
+from sag_retrieval.search.methods.tiers.workflow import Chosen, TierOptions, TiersOptions
 from tests.support.small_release import build_index
 
 CATEGORIES = {"Bolt": ["d0.0.e", "d2.0.e"], "安塞港": ["d3.0.e", "d4.0.e"]}

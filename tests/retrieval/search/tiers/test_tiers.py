@@ -7,11 +7,11 @@ import pytest
 
 from sag_retrieval.core.errors import ModelUnavailable, QueryError, SettingsError
 from sag_retrieval.models.protocols import Reply
-from sag_retrieval.search.method import Allowed, Query
-from sag_retrieval.search.methods.tiers import TierOptions, TiersOptions, retrieve
+from sag_retrieval.release.arrays import Allowed
+from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods.tiers.method import tiers_method
 from sag_retrieval.search.methods.tiers.source import ReleaseTiers, load_categories
-from sag_retrieval.search.methods.tiers.workflow import Chosen
+from sag_retrieval.search.methods.tiers.workflow import Chosen, TierOptions, TiersOptions, retrieve
 from tests.support.small_release import build_index
 
 GO_ON = {"decision": "RETRIEVE", "rewritten_query": ""}
@@ -76,9 +76,9 @@ def only(index, *document_ids):
 def test_without_a_model_all_tiers_are_filled_by_vectors(source):
     found = retrieve(["Who owns Bolt Labs?"], source)
 
-    assert ids(found.categories)[0] == "c-firms"
-    assert ids(found.items)[0] == "d0.0.e"
-    assert {"d0", "d1"} <= set(ids(found.resources))
+    assert ids(found.rows("category"))[0] == "c-firms"
+    assert ids(found.rows("item"))[0] == "d0.0.e"
+    assert {"d0", "d1"} <= set(ids(found.rows("resource")))
     assert found.stopped_at == ""
     assert [step.step for step in found.trace] == ["recall_category", "recall_item", "recall_resource"]
 
@@ -86,14 +86,14 @@ def test_without_a_model_all_tiers_are_filled_by_vectors(source):
 def test_scores_fall_and_rows_are_whole_without_vectors(source):
     found = retrieve(["Who owns Bolt Labs?"], source)
 
-    for rows in (found.categories, found.items, found.resources):
+    for rows in (found.rows("category"), found.rows("item"), found.rows("resource")):
         scores = [row["score"] for row in rows]
         assert scores == sorted(scores, reverse=True)
         assert not any("vector" in name or "embedding" in name for row in rows for name in row)
-    assert found.items[0]["content"] == "Acme owns Bolt Labs."
-    assert {key["value"] for key in found.items[0]["keys"]} == {"Acme", "Bolt Labs"}
-    assert found.categories[0]["size"] == 2
-    assert {"title", "summary", "document_id"} <= set(found.resources[0])
+    assert found.rows("item")[0]["content"] == "Acme owns Bolt Labs."
+    assert {key["value"] for key in found.rows("item")[0]["keys"]} == {"Acme", "Bolt Labs"}
+    assert found.rows("category")[0]["size"] == 2
+    assert {"title", "summary", "document_id"} <= set(found.rows("resource")[0])
 
 
 def test_enough_after_categories_means_two_calls_and_no_search_of_events(source, monkeypatch):
@@ -108,7 +108,7 @@ def test_enough_after_categories_means_two_calls_and_no_search_of_events(source,
 
     assert len(chat.requests) == 2
     assert searched == ["category"]
-    assert (found.items, found.resources, found.stopped_at) == ([], [], "sufficiency_after_category")
+    assert (found.rows("item"), found.rows("resource"), found.stopped_at) == ([], [], "sufficiency_after_category")
 
 
 def test_with_both_questions_off_no_model_is_asked_and_all_tiers_are_filled(source):
@@ -117,9 +117,9 @@ def test_with_both_questions_off_no_model_is_asked_and_all_tiers_are_filled(sour
     found = retrieve(["Acme"], source, TiersOptions(route_intention=False, sufficiency_check=False), chat=chat)
 
     assert chat.requests == []
-    assert found.categories
-    assert found.items
-    assert found.resources
+    assert found.rows("category")
+    assert found.rows("item")
+    assert found.rows("resource")
 
 
 def test_nothing_to_look_up_means_one_call_and_empty_tiers(source):
@@ -129,7 +129,7 @@ def test_nothing_to_look_up_means_one_call_and_empty_tiers(source):
 
     assert len(chat.requests) == 1
     assert not found.needs_retrieval
-    assert (found.categories, found.items, found.resources) == ([], [], [])
+    assert (found.rows("category"), found.rows("item"), found.rows("resource")) == ([], [], [])
 
 
 @pytest.mark.parametrize("method", ["rag", "llm"])
@@ -140,9 +140,9 @@ def test_a_model_that_fails_at_any_step_leaves_a_whole_answer(source, method, fa
     found = retrieve(["Who owns Bolt Labs?"], source, TiersOptions(method=method), chat=Chat(*answers))
 
     assert found.needs_retrieval
-    assert found.categories
-    assert found.items
-    assert found.resources
+    assert found.rows("category")
+    assert found.rows("item")
+    assert found.rows("resource")
     noted = [step.note for step in found.trace if step.note]
     assert noted == ["ModelUnavailable: gone"] or failing >= sum(step.calls for step in found.trace)
 
@@ -152,11 +152,11 @@ def test_a_model_chooses_rows_without_scores_each_once_and_at_most_as_many_as_as
 
     found = retrieve(["Who owns Bolt Labs?"], source, options, chat=Chat(GO_ON))
 
-    assert len(ids(found.categories)) == len(set(ids(found.categories))) == 2
-    assert len(found.items) == 1
-    assert not any("score" in row for row in [*found.categories, *found.items, *found.resources])
-    chosen = {event for row in COMMUNITIES if row[0] in ids(found.categories) for event in row[3]}
-    assert set(ids(found.items)) <= chosen
+    assert len(ids(found.rows("category"))) == len(set(ids(found.rows("category")))) == 2
+    assert len(found.rows("item")) == 1
+    assert not any("score" in row for row in [*found.rows("category"), *found.rows("item"), *found.rows("resource")])
+    chosen = {event for row in COMMUNITIES if row[0] in ids(found.rows("category")) for event in row[3]}
+    assert set(ids(found.rows("item"))) <= chosen
 
 
 def test_a_follow_up_is_embedded_as_it_was_rewritten(source):
@@ -166,7 +166,7 @@ def test_a_follow_up_is_embedded_as_it_was_rewritten(source):
 
     assert list(source.vectors) == ["Where was Mara Voss raised?"]
     assert found.rewritten_query == "Where was Mara Voss raised?"
-    assert ids(found.items)[0] == "d2.0.e"
+    assert ids(found.rows("item"))[0] == "d2.0.e"
     assert "Who is Mara Voss?" in chat.requests[0].prompt
 
 
@@ -175,7 +175,7 @@ def test_a_rewritten_query_after_categories_searches_the_events(source):
 
     found = retrieve(["Who owns Bolt Labs?"], source, chat=chat)
 
-    assert ids(found.items)[0] == "d5.0.e"
+    assert ids(found.rows("item"))[0] == "d5.0.e"
     assert found.next_step_query == "rain on the harbour"
     assert found.rewritten_query == "Who owns Bolt Labs?"
 
@@ -185,16 +185,16 @@ def test_a_restriction_is_applied_before_ranking_and_hides_categories_without_al
 
     found = retrieve(["Who owns Bolt Labs?"], source, TiersOptions(resource=TierOptions(top_k=2)))
 
-    assert set(ids(found.categories)) == {"c-zh", "c-rain"}
-    assert set(ids(found.items)) <= {"d4.0.e", "d5.0.e"}
-    assert set(ids(found.resources)) == {"d4", "d5"}
+    assert set(ids(found.rows("category"))) == {"c-zh", "c-rain"}
+    assert set(ids(found.rows("item"))) <= {"d4.0.e", "d5.0.e"}
+    assert set(ids(found.rows("resource"))) == {"d4", "d5"}
 
 
 def test_before_the_first_clustering_the_way_begins_with_events(index, tmp_path):
     found = retrieve(["Who owns Bolt Labs?"], ReleaseTiers(index, load_categories(index, tmp_path)))
 
-    assert found.categories == []
-    assert ids(found.items)[0] == "d0.0.e"
+    assert found.rows("category") == []
+    assert ids(found.rows("item"))[0] == "d0.0.e"
 
 
 def test_without_categories_a_model_chooses_among_all_events(index, tmp_path):
@@ -202,8 +202,8 @@ def test_without_categories_a_model_chooses_among_all_events(index, tmp_path):
 
     found = retrieve(["Who owns Bolt Labs?"], source, TiersOptions(method="llm", candidates=3), chat=Chat(GO_ON))
 
-    assert found.items
-    assert found.resources
+    assert found.rows("item")
+    assert found.rows("resource")
 
 
 def test_keys_of_a_type_can_be_the_categories(index):
@@ -211,8 +211,8 @@ def test_keys_of_a_type_can_be_the_categories(index):
 
     found = retrieve(["Bolt Labs"], ReleaseTiers(index, categories))
 
-    assert found.categories[0]["title"] == "Bolt Labs"
-    assert all(row["size"] >= 2 for row in found.categories)
+    assert found.rows("category")[0]["title"] == "Bolt Labs"
+    assert all(row["size"] >= 2 for row in found.rows("category"))
 
 
 def test_an_unknown_source_of_categories_is_refused(index):
@@ -225,7 +225,7 @@ def test_chinese_questions_get_chinese_prompts_and_events(source):
 
     found = retrieve(["光澜公司由谁创建？"], source, chat=chat)
 
-    assert ids(found.items)[0] == "d3.0.e"
+    assert ids(found.rows("item"))[0] == "d3.0.e"
     assert all("问题" in request.prompt for request in chat.requests)
 
 

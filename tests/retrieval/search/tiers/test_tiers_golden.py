@@ -2,16 +2,22 @@
 
 import json
 import re
-from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import Reply
-from sag_retrieval.search.methods.tiers import TierOptions, TiersOptions, retrieve
-from sag_retrieval.search.methods.tiers.source import best_of, cosines
-from sag_retrieval.search.methods.tiers.workflow import Decision, question_text, read_decision
+from sag_retrieval.search.method import best_rows
+from sag_retrieval.search.methods.tiers.source import cosines
+from sag_retrieval.search.methods.tiers.workflow import (
+    Decision,
+    TierOptions,
+    TiersOptions,
+    question_text,
+    read_decision,
+    retrieve,
+)
 from tests.support.golden import recorded
 
 CASES = recorded("memu_retrieve")
@@ -32,13 +38,9 @@ class RecordedSource:
     def __init__(self, case):
         self.case = case
         self.tables = {tier: [row for row in case[name] if passes(row, case["where"])] for tier, name in NAMES.items()}
-        self.embedded = []
 
-    def embed(self, text):
-        self.embedded.append(text)
-        return np.array(self.case["embeddings"][text])
-
-    def nearest(self, tier, vector, k):
+    def nearest(self, tier, text, k):
+        vector = np.array(self.case["embeddings"][text])
         rows = [(row["id"], self._vector(tier, row)) for row in self.tables[tier]]
         return cosine_topk(vector, [(row, v) for row, v in rows if v is not None], k)
 
@@ -68,7 +70,7 @@ def cosine_topk(query, corpus, k):
     if not corpus:
         return []
     scores = cosines(query, np.array([vector for _, vector in corpus], np.float32))
-    return [(corpus[place][0], float(scores[place])) for place in best_of(scores, k, np.ones(len(corpus)))]
+    return [(corpus[place][0], float(scores[place])) for place in best_rows(scores, k, np.ones(len(corpus), bool))]
 
 
 class RecordedChat:
@@ -107,18 +109,18 @@ def options_of(config, **given):
 def test_the_response_is_that_of_the_corrected_flow(case):
     chat, source = RecordedChat(case["llm_replies"]), RecordedSource(case)
 
-    found = asdict(retrieve(case["queries"], source, options_of(case["config"], widen=False), chat=chat))
+    found = retrieve(case["queries"], source, options_of(case["config"], widen=False), chat=chat)
 
     wanted = case["corrected_response"]
     for name in ("needs_retrieval", "original_query", "rewritten_query", "next_step_query"):
-        assert found[name] == wanted[name], name
-    for name in NAMES.values():
-        assert [row["id"] for row in found[name]] == [row for row, _ in wanted[name]], name
+        assert getattr(found, name) == wanted[name], name
+    for tier, name in NAMES.items():
+        rows = found.rows(tier)
+        assert [row["id"] for row in rows] == [row for row, _ in wanted[name]], name
         scores = [score for _, score in wanted[name]]
-        assert [row.get("score") for row in found[name]] == pytest.approx(scores, abs=1e-6), name
-        assert not any("embedding" in row for row in found[name])
+        assert [row.get("score") for row in rows] == pytest.approx(scores, abs=1e-6), name
+        assert not any("embedding" in row for row in rows)
     assert chat.calls == [c for c in case["corrected_llm_calls"] if c in chat.calls or c == "decide"]
-    assert len(source.embedded) == len(set(source.embedded))
 
 
 @pytest.mark.parametrize("case", CASES["decision"], ids=str)

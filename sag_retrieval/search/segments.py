@@ -5,33 +5,98 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, zip_longest
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.errors import QueryError, SettingsError
+from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal, build_options
 from sag_retrieval.core.types import Floats
-from sag_retrieval.search.segments.options import Scaling, SegmentOptions, segment_options
+
+Scaling = Literal["floor", "linear"]
+SegmentPreset = Literal["balanced", "precision", "find_all"]
+
+CANDIDATES = 200
+"""Hits to pass per query: lower ranks have no weight in any preset but `find_all`."""
+
+_PRESETS_ARE = "presets: balanced, precision, find_all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentOptions(CheckedOptions):
+    """How segments are scored and chosen; lengths are numbers of chunks. The defaults are the preset `balanced`."""
+
+    max_length: Annotated[int, Bounds(1)] = 15
+    """Longest segment."""
+    overall_max_length: Annotated[int, Bounds(0)] = 30
+    """Chunks of all segments together, for one query."""
+    overall_max_length_extension: Annotated[int, Bounds(0), Internal()] = 5
+    """Added to `overall_max_length` for every query after the first."""
+    minimum_value: float = 0.5
+    """Segments with a lower value are not returned."""
+    irrelevant_chunk_penalty: Annotated[float, Bounds(0)] = 0.18
+    """Subtracted from each value. Higher: shorter segments (0.05: 20 to 50 chunks, 0.2: 4 to 10, 0.4: 1 to 3)."""
+    decay_rate: Annotated[float, Bounds(0, above=True)] = 30.0
+    """Ranks over which the value of a hit falls to 1/e."""
+    top_k_for_document_selection: Annotated[int, Bounds(1), Internal()] = 10
+    """Only documents of this number of first hits per query are considered."""
+    chunk_length_adjustment: Annotated[bool, Internal()] = True
+    """Whether longer chunks have more weight."""
+    length_scaling: Annotated[Scaling, Internal()] = "floor"
+    """`floor`: chunks up to `reference_length` count alike; `linear`: in proportion to their characters."""
+    reference_length: Annotated[int, Bounds(1), Internal()] = 700
+    """Characters of a chunk that counts once."""
+    relevance: Annotated[Literal["raw", "calibrated"], Internal()] = "calibrated"
+    """How a query's scores, best first, become relevance: not at all, or as shares of the best one."""
+    fallback_top_k: Annotated[int, Bounds(0), Internal()] = 1
+    """Best hits to return as segments if no segment reaches the minimum value; 0: none."""
+
+    def within(self, characters: int, chunk_length: float) -> "SegmentOptions":
+        """These options for a budget of characters, a third of it for one segment; chunks have a mean length."""
+        count = max(1, round(characters / max(chunk_length, 1.0)))
+        return replace(
+            self,
+            overall_max_length=min(self.overall_max_length, count),
+            max_length=min(self.max_length, math.ceil(count / 3)),
+        )
+
+
+PRESETS: dict[str, SegmentOptions] = {
+    "balanced": SegmentOptions(),
+    "precision": SegmentOptions(minimum_value=0.7, irrelevant_chunk_penalty=0.2),
+    "find_all": SegmentOptions(
+        max_length=40,
+        overall_max_length=200,
+        overall_max_length_extension=0,
+        minimum_value=0.4,
+        decay_rate=200.0,
+        top_k_for_document_selection=200,
+    ),
+}
+
+
+def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanced") -> SegmentOptions:
+    """The options of a preset, or those of `balanced` with some values replaced."""
+    if isinstance(given, str):
+        if given not in PRESETS:
+            raise SettingsError(f"unknown preset of segments {shown(given)}; {_PRESETS_ARE}{nearest(given, PRESETS)}")
+        return PRESETS[given]
+    try:
+        return build_options(SegmentOptions, given, what="segments")
+    except SettingsError as error:
+        raise SettingsError(f"{error}; {_PRESETS_ARE}") from None
+
 
 NOT_RETRIEVED = 1000
 """The rank of a chunk that is no hit; its relevance is 0."""
-
-RELEVANCE_FLOOR = 0.3
-"""Relevance of the last hit under `minmax`."""
-_CONSTANT = 0.8
-"""The relevance of every hit under `constant`."""
 _BACKGROUND_RANK = 100
 
 
 def chunk_values(ranks: npt.ArrayLike, relevance: npt.ArrayLike, options: SegmentOptions) -> Floats:
-    """Value every chunk for one query: `exp(-rank / decay_rate) · relevance - penalty`.
+    """Value of every chunk for one query: `exp(-rank / decay_rate) · relevance - penalty`.
 
-    Args:
-        ranks: Shape (chunks,), from 0; `NOT_RETRIEVED` for a chunk that is no hit.
-        relevance: Shape (chunks,); 0 for a chunk that is no hit, which then costs the whole penalty.
-        options: For the decay rate and the penalty.
-
+    A chunk that is no hit has the rank `NOT_RETRIEVED` and relevance 0, and costs the whole penalty.
     Source: docs/algorithm.md §segments.1.
     """
     rank = np.asarray(ranks, dtype=np.float64)
@@ -42,64 +107,31 @@ def chunk_values(ranks: npt.ArrayLike, relevance: npt.ArrayLike, options: Segmen
 def scale_by_length(
     values: npt.ArrayLike, lengths: npt.ArrayLike, how: Scaling = "floor", reference: int = 700
 ) -> Floats:
-    """Scale values by the characters of their chunks.
-
-    `floor`: `value · max(length, reference) / reference`, so short chunks keep their value.
-    `linear`: `value · length / reference`, so an empty chunk is worth 0 and costs 0.
-
-    Raises:
-        SettingsError: If `how` is neither.
-
-    Source: docs/algorithm.md §segments.2.
-    """
+    """Scale values by the characters of their chunks (docs/algorithm.md §segments.2)."""
     value = np.asarray(values, dtype=np.float64)
     length = np.asarray(lengths, dtype=np.float64)
-    if how == "floor":
-        return value * (np.maximum(length, reference) / reference)
-    if how == "linear":
-        return value * (length / reference)
-    raise SettingsError(f"length scaling {how!r} is unknown; give 'floor' or 'linear'")
+    return value * ((np.maximum(length, reference) if how == "floor" else length) / reference)
 
 
 def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
-    """A query's scores, best first, as relevance in 0 to 1, by `options.relevance`.
-
-    Source: docs/algorithm.md §segments.3.
-    """
+    """A query's scores, best first, as relevance in 0 to 1 (docs/algorithm.md §segments.3)."""
     score = np.asarray(scores, dtype=np.float64)
-    if callable(options.relevance):
-        return np.asarray(options.relevance(score), dtype=np.float64)
-    if options.relevance == "raw" or not score.size:
-        return score
-    if options.relevance == "constant":
-        return np.full(score.shape, _CONSTANT)
-    if options.relevance == "minmax":
-        return RELEVANCE_FLOOR + (1 - RELEVANCE_FLOOR) * _between(score, score.min(), score.max())
-    return calibrated_relevance(score)
+    return score if options.relevance == "raw" or not score.size else calibrated_relevance(score)
 
 
 def calibrated_relevance(scores: Floats) -> Floats:
-    """Scores of any scale as relevance: 1 for the best, 0 for the background, in proportion between.
+    """At least one score of any scale as relevance: 1 for the best, 0 for the background, in proportion between.
 
-    The background is the 100th best score: at that rank a hit is no better than chance. Fewer hits estimate it less
-    well, so a positive last score is scaled by their number.
-
-    Args:
-        scores: Shape (hits,), at least one.
-
-    Source: docs/algorithm.md §segments.3.
+    The background is the 100th best score, or of fewer hits less than the last: docs/algorithm.md §segments.3.
     """
     seen = min(_BACKGROUND_RANK, len(scores))
     background = float(np.sort(scores)[-seen])
     if background > 0:
         background *= seen / _BACKGROUND_RANK
-    return _between(scores, background, float(scores.max()))
-
-
-def _between(score: Floats, low: float, high: float) -> Floats:
-    if high <= low:
-        return np.ones_like(score)
-    return np.clip((score - low) / (high - low), 0.0, 1.0)
+    best = float(scores.max())
+    return (
+        np.ones_like(scores) if best <= background else np.clip((scores - background) / (best - background), 0.0, 1.0)
+    )
 
 
 _EXACT_BITS = 40
@@ -176,9 +208,7 @@ def best_segments(
 ) -> list[ChunkRun]:
     """Choose runs of chunks: queries in turn take their best remaining run until none reaches the minimum.
 
-    A run lies inside one document, has at most `max_length` chunks, overlaps no chosen run, keeps the total
-    within `overall_max_length`, and neither begins nor ends with a negative value. Of equal sums the smallest
-    start wins, then the smallest end. A query is finished if its best run has less than `minimum_value`.
+    Of equal sums the smallest start wins, then the smallest end. Source: docs/algorithm.md §segments.4.
 
     Args:
         values: One array per query, shape (chunks,), with the chunks of all documents in sequence.
@@ -186,14 +216,6 @@ def best_segments(
         max_length: Longest run, in chunks.
         overall_max_length: All runs together, in chunks.
         minimum_value: Lowest value of a run.
-
-    Returns:
-        Runs in the order they were chosen.
-
-    Raises:
-        QueryError: If a value is not finite or the arrays do not end with the last document.
-
-    Source: docs/algorithm.md §segments.4.
     """
     rows = [_Row(_checked(row, document_ends)) for row in values]
     gaps = list(zip([0, *document_ends[:-1]], document_ends, strict=True)) if document_ends else []
@@ -252,11 +274,6 @@ class Segment:
     score: float
 
 
-def segment_text(document_text: str, segment: Segment) -> str:
-    """The exact text of a segment in the source."""
-    return document_text[segment.start : segment.end]
-
-
 SectionNumbers = Sequence[object]
 """The section of each chunk of a document, as any label; the chunks of a section are consecutive."""
 
@@ -268,13 +285,7 @@ def complete_sections(
     max_length: int,
     overall_max_length: int,
 ) -> list[Segment]:
-    """Extend each segment to the whole section if it contains at least half of the section's chunks.
-
-    Both ends are extended independently, best segments first, never into another segment, beyond `max_length`,
-    or beyond what `overall_max_length` leaves. Scores do not change.
-
-    Source: docs/algorithm.md §segments.6.
-    """
+    """Extend segments that hold half of a section to all of it (docs/algorithm.md §segments.6)."""
     taken = {(s.document_id, chunk) for s in segments for chunk in range(s.chunk_start, s.chunk_end)}
     grown: list[Segment] = []
     for segment in segments:
@@ -318,24 +329,13 @@ def extract_segments(
     options: SegmentOptions | Mapping[str, object] | str = "balanced",
     sections: Mapping[str, SectionNumbers] | None = None,
 ) -> list[Segment]:
-    """Join neighbouring hits into segments, best first for each query in turn.
+    """Join neighbouring hits into segments, best first for each query in turn (docs/algorithm.md §segments.5).
 
     Args:
         results: For each query its hits, best first; of a repeated chunk the first counts.
         spans: Chunks of every document that `segment_documents` returns; others may be omitted.
         options: Options, a preset (`balanced`, `precision`, `find_all`), or a mapping of some options.
-        sections: For each document the section of every chunk, such as its id; if given, a segment that has
-            half of a section is extended to all of it.
-
-    Returns:
-        Segments that never overlap or cross documents. If none reaches the minimum value, the best
-        `fallback_top_k` hits, one chunk each; without hits, none.
-
-    Raises:
-        QueryError: If a preset or option is unknown or out of bounds, a document's chunks are not given, or a
-            hit names a chunk that its document does not have.
-
-    Source: docs/algorithm.md §segments.5.
+        sections: For each document the section of every chunk, such as its id; None: segments are not completed.
     """
     chosen = segment_options(options)
     documents = segment_documents(results, chosen)

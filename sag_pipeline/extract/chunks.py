@@ -36,9 +36,7 @@ class _Border(NamedTuple):
 def runs_of(text: str, units: Sequence[Line], size: int) -> list[list[Line]]:
     """The units of a section in runs of about a size, a heading and the head of a table with what follows.
 
-    Source:
-        docs/algorithm.md §extraction.2.
-
+    Source: docs/algorithm.md §extraction.2.
     """
     borders = [
         _Border(place, unit.start, _rank(text, before, unit))
@@ -180,9 +178,7 @@ def split_chunks(
         options: Chunk sizes.
         header_of: Returns the header of a section's chunks; default: the document's title.
 
-    Source:
-        docs/algorithm.md §extraction.2.
-
+    Source: docs/algorithm.md §extraction.2.
     """
     sizes = (options or ChunkOptions()).sizes(document.language, len(document.text))
     units = text_units(document.text)

@@ -349,7 +349,6 @@ def sentences_of(whole: Claim) -> list[Claim]:
         >>> told = Claim("e1", "a.eml", "c1", "2. The yard is swept. The fee is 5 euros.", "Mail")
         >>> [(one.event_id, one.content) for one in sentences_of(told)]
         [('e1', 'The yard is swept.'), ('e1#1', 'The fee is 5 euros.')]
-
     """
     text, found, is_unsure = whole.content, list[Claim](), whole.is_unsure
     speaker = _SPEAKER.match(text)
@@ -385,7 +384,6 @@ def silences(texts: Sequence[str]) -> list[frozenset[str]]:
     Examples:
         >>> [sorted({"corrects", "hedged"} & each) for each in silences(["It was wrong.", "It is said to be 5."])]
         [['hedged'], ['corrects']]
-
     """
     known = dict[int, frozenset[str]]()
     rows = pc.replace_substring_regex(pa.array(texts, pa.string()), "[İı]", "i")  # which RE2 takes for other letters

@@ -52,9 +52,7 @@ def close_pairs(keys: KeyColumns, rows: Sequence[int]) -> list[ClosePair]:
         keys: Text keys.
         rows: Those that stand for themselves.
 
-    Source:
-        docs/algorithm.md §extraction.32.
-
+    Source: docs/algorithm.md §extraction.32.
     """
     rows = [row for row in rows if keys.key_types[row] not in EXACT_TYPES and keys.names[row]]
     names = [bare_title(keys.values[row]) if keys.key_types[row] == TITLE else keys.values[row] for row in rows]

@@ -52,7 +52,6 @@ def blocks_of(texts: pa.Array, others: Sequence[Iterable[str]]) -> tuple[pa.Arra
         >>> words, blocks = blocks_of(pa.array(["The fee is a fee.", "5"]), [["Kiel"], []])
         >>> words.to_pylist(), [len(each) for each in blocks.to_pylist()]
         ([1, 0], [2, 0])
-
     """
     runs = pc.split_pattern_regex(texts, BETWEEN_RUNS)
     told = pc.utf8_lower(runs.flatten()).dictionary_encode()
@@ -101,9 +100,7 @@ def changed(stay: pa.Table, new: pa.Table, gone: pa.Table, largest: int = _LARGE
         gone: Those that are there no more.
         largest: Statements of a block that brings any together.
 
-    Source:
-        docs/algorithm.md §extraction.33
-
+    Source: docs/algorithm.md §extraction.33.
     """
     first, end = len(stay), len(stay) + len(new)
     every = pa.concat_tables([stay, new, gone]).combine_chunks()

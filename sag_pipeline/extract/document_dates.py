@@ -74,9 +74,7 @@ def with_context_dates(document: Document, events: Sequence[Event]) -> list[Even
 
     A date in an event's own words is one of its keys and counts before this one.
 
-    Source:
-        docs/algorithm.md §extraction.8
-
+    Source: docs/algorithm.md §extraction.8.
     """
     whole = document_date(document)
     places = list(_places(document.text, document.language, document.title))
@@ -120,7 +118,6 @@ def file_name_dates(name: str, text: str = "") -> list[str]:
     Example:
         >>> file_name_dates("minutes/Minutes_02032024_v1.docx"), file_name_dates("report-2024-03.pdf")
         (['2024-03-02'], ['2024-03'])
-
     """
     found: list[str] = []
     for part in reversed(name.split("/")):

@@ -96,9 +96,7 @@ def align_keys(
         answered: Pairs of ids that a model takes for one thing.
         decisions: Decisions of people, by name.
 
-    Source:
-        docs/algorithm.md §extraction.26.
-
+    Source: docs/algorithm.md §extraction.26.
     """
     if not len(keys):
         return Alignment(())

@@ -33,9 +33,7 @@ def given_events(document: Document, chunks: Sequence[Chunk]) -> list[Extraction
     words, with rare words weighing more; without a shared word, to the first chunk. Keys without a usable value and
     triples that are not three texts are left out. The first key of every event is the title's key.
 
-    Source:
-        docs/algorithm.md §extraction.4.
-
+    Source: docs/algorithm.md §extraction.4.
     """
     raw_events = json.loads(document.extraction) if document.extraction else []
     if not chunks:
@@ -210,9 +208,7 @@ def event_requests(
     Requests can be asked together (`Request.part`). The summary is not part of a request's identity: a new summary
     asks nothing again. A document of one chunk is asked about without summary.
 
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     heading = heading_of(document, summary if len(chunks) > 1 else "")
     spoken = prompt_language(document, language)

@@ -84,9 +84,7 @@ def chunk_header(
     If it is too long, the section's summary is shortened, then the document's summary, then the section's paragraph is
     left out, and last the title is cut. The chunk's own text is never shortened.
 
-    Source:
-        docs/algorithm.md §sections.9
-
+    Source: docs/algorithm.md §sections.9.
     """
     chosen = options or HeaderOptions()
     parts = _Parts(

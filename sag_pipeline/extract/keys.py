@@ -22,13 +22,11 @@ def make_key(key_type: str, value: str | float | bool, unit: str | None = None) 
     Text is trimmed and in Unicode compatibility form; its case is kept. Two texts with the same normal name are one
     key, as are two equal numbers with the same unit. A truth value is a flag, though it is a number in Python.
 
-    Source:
-        docs/algorithm.md §extraction.5.
+    Source: docs/algorithm.md §extraction.5.
 
     Examples:
         >>> make_key("money", 120_000_000, "CNY").unit, make_key("place", "  ")
         ('CNY', None)
-
     """
     kind = _kind(key_type)
     if not kind:

@@ -179,9 +179,7 @@ def key_questions(
     Questions can share a call (`Request.part`). They show events alone, which are clear by themselves; a new title,
     summary or known key asks nothing again.
 
-    Source:
-        docs/algorithm.md §extraction.28
-
+    Source: docs/algorithm.md §extraction.28.
     """
     options = options or KeyOptions()
     spoken = prompt_language(document, language)
@@ -275,7 +273,6 @@ class KnownOptions(CheckedOptions):
         Examples:
             >>> [part.stop - part.start for part in KnownOptions().waves([1] * 40, 0, 4)]
             [4, 4, 8, 16, 8]
-
         """
         start = 0
         while start < len(sizes):

@@ -79,7 +79,6 @@ def read_decisions(path: Path) -> NameDecisions:
 
     Raises:
         SourceError: If the file cannot be read, or a line is wrong, with its number.
-
     """
     if path.is_fifo():  # it would be waited for
         raise SourceError(f"{path} is a pipe; save it as CSV in UTF-8")
@@ -145,7 +144,6 @@ def add_decision(path: Path, verb: DecisionVerb, name: str, other: str) -> NameD
 
     Raises:
         SourceError: If the file has the same line or one that says otherwise, or cannot be read.
-
     """
     before = read_decisions(path).lines
     text = path.read_text(encoding="utf-8").rstrip("\n") if path.exists() else ",".join(_COLUMNS)
@@ -167,7 +165,6 @@ def remove_decision(path: Path, number: int | None = None) -> NameDecision:
 
     Raises:
         SourceError: If the file has no decision there, or cannot be read.
-
     """
     found = {one.line: one for one in read_decisions(path).lines}
     gone = found.get(max(found, default=0) if number is None else number)
@@ -197,7 +194,6 @@ def decide_name(verb: DecisionVerb, name: str, other: str, *, home: Path | str |
     Raises:
         QueryError: If the release has no key of the name, with the nearest, or no such type.
         SourceError: If the file of decisions says so already, or otherwise.
-
     """
     from sag_retrieval import open_release  # noqa: PLC0415  commands that decide nothing do without
 
@@ -222,7 +218,6 @@ def _type_named(written: str, types: KeyTypes) -> str:
 
     Raises:
         QueryError: If the schema has none.
-
     """
     found = types.named(written)
     if found is None or found.kind != "text":
@@ -236,6 +231,5 @@ def undo_decision(line: int | None = None, *, home: Path | str | None = None) ->
 
     Raises:
         SourceError: If the file has no decision there.
-
     """
     return remove_decision(decisions_file(load_settings(home=home)), line)

@@ -51,7 +51,6 @@ def compact_name(name: str) -> str:
     Examples:
         >>> compact_name("302 ai") == compact_name("302ai"), compact_name("v1 2") == compact_name("v12")
         (True, False)
-
     """
     digits = _DIGITS.findall(name)
     return name.replace(" ", "") + ("\x1f" + " ".join(digits) if digits else "")
@@ -66,7 +65,6 @@ def bare_name(name: str, key_type: str) -> str:
     Examples:
         >>> bare_name("the organisation cafe", "topic"), bare_name("苹果公司", "organisation")
         ('organizationcafe', '苹果')
-
     """
     if is_cjk(name):
         ending = _LEGAL_ZH if key_type in _ORGANISATION else _PLACE_ZH if key_type in _PLACE else None
@@ -85,7 +83,6 @@ def title_name(title: str) -> str:
     Examples:
         >>> title_name("Ann Lee (chemist)"), title_name("苹果（公司）"), title_name("(untitled)")
         ('ann lee', '苹果', 'untitled')
-
     """
     return normal_name(bare_title(title))
 
@@ -101,7 +98,6 @@ def is_telling(name: str) -> bool:
     Examples:
         >>> is_telling("ann lee"), is_telling("mercury"), is_telling("苹果公司")
         (True, False, True)
-
     """
     return len(name) >= _TELLING if is_cjk(name) else " " in name
 
@@ -146,7 +142,6 @@ def words_of(text: str) -> set[str]:
     Examples:
         >>> sorted(words_of("The Centre of 绿源"))
         ['center', '绿源']
-
     """
     found = words(text)
     pairs = {one + other for one, other in pairwise(found) if is_cjk(one) and is_cjk(other)}
@@ -161,7 +156,6 @@ def short_names(text: str) -> set[str]:
     Examples:
         >>> short_names("The NHL of Ohio")
         {'nhl'}
-
     """
     found = _RUN.findall(text)
     return {
@@ -175,7 +169,6 @@ def initials(text: str) -> set[str]:
     Examples:
         >>> sorted(initials("the National Hockey League"))
         ['hl', 'nh', 'nhl']
-
     """
     return {
         fold("".join(word[0] for word in run[start:end]))
@@ -191,7 +184,6 @@ def whole_initials(name: str) -> set[str]:
     Examples:
         >>> whole_initials("Food and Drug Administration")
         {'fda'}
-
     """
     return {fold("".join(word[0] for word in run)) for run in [*_runs(name)][:1]}
 

@@ -30,7 +30,6 @@ class Places:
             text: The text to search.
             most: Characters that may be compared in total; later places are not found. None: no bound; short names need
                 none.
-
         """
         compared = 0
         for place, first in enumerate(text):

@@ -33,7 +33,6 @@ def read_revision_decisions(home: Path) -> dict[str, RevisionDecision]:
 
     Raises:
         SourceError: If the file cannot be read, or a line is wrong, with its number.
-
     """
     path = home / FILE
     try:
@@ -86,7 +85,6 @@ def decide_revision(verb: RevisionVerb, revision_id: str, *, home: Path | str | 
     Raises:
         QueryError: If neither the current release nor the file has the id.
         SourceError: If the file cannot be read.
-
     """
     from sag_retrieval import open_release  # noqa: PLC0415  an ingest that reads decisions opens no release
 

@@ -86,9 +86,7 @@ def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
         >>> [(one.kind, one.earlier_value, one.later_value) for one in find_revisions([new, old])]
         [('updates', '31 %', '27 %')]
 
-    Source:
-        docs/algorithm.md §extraction.33
-
+    Source: docs/algorithm.md §extraction.33.
     """
     rows = [one for whole in statements for one in sentences_of(whole)]
     change = changed(STATEMENTS.empty_table(), statement_rows(rows), STATEMENTS.empty_table())
@@ -468,9 +466,7 @@ def worded_revision(one: Claim, other: Claim) -> Revision | None:
         >>> found.kind, found.earlier_value, found.later_value
         ('corrects', '312 tonnes', '298 tonnes')
 
-    Source:
-        docs/algorithm.md §extraction.33
-
+    Source: docs/algorithm.md §extraction.33.
     """
     for earlier, later in ((one, other), (other, one)):
         if found := _corrected(earlier, later) or _succeeded(earlier, later):

@@ -39,9 +39,7 @@ def lines_of(text: str, limit: int = LINE_LENGTH) -> list[Span]:
     A longer line is cut after the last space or Chinese sentence mark within the limit, else after the last other
     mark, else at the limit.
 
-    Source:
-        docs/algorithm.md §sections.1
-
+    Source: docs/algorithm.md §sections.1.
     """
     return [piece for start, end in physical_lines(text) for piece in _cut(text, start, min(end + 1, len(text)), limit)]
 
@@ -54,9 +52,7 @@ def line_text(text: str, line: Span) -> str:
 def windows_of(lengths: Sequence[int], max_characters: int) -> list[Window]:
     """Consecutive windows of lines; a window ends once its lines have nine tenths of `max_characters`.
 
-    Source:
-        docs/algorithm.md §sections.2
-
+    Source: docs/algorithm.md §sections.2.
     """
     windows: list[Window] = []
     first = size = 0
@@ -124,9 +120,7 @@ def runs_from_starts(starts: Sequence[tuple[str, int]], window: Window) -> list[
     that would begin at or before the run ahead of it begins one line after that start. If nothing is left: one
     untitled run.
 
-    Source:
-        docs/algorithm.md §sections.3
-
+    Source: docs/algorithm.md §sections.3.
     """
     kept = {start: title for title, start in reversed(starts) if start <= window.last}
     if not kept:
@@ -146,9 +140,7 @@ def runs_from_ranges(ranges: Sequence[tuple[str, int, int]], window: Window) -> 
     Ranges are clipped to the window; reversed ranges and ranges outside it are dropped, then ranges inside another. A
     run ends before the next begins, and lines outside every range become untitled runs.
 
-    Source:
-        docs/algorithm.md §sections.4
-
+    Source: docs/algorithm.md §sections.4.
     """
     clipped = [LineRun(title, max(first, window.first), min(last, window.last)) for title, first, last in ranges]
     ordered = sorted((run for run in clipped if run.first <= run.last), key=lambda run: (run.first, -run.last))
@@ -174,9 +166,7 @@ def is_splintered(section_count: int, character_count: int, least_average: float
 
     Characters are counted in the text that the model read, including line numbers.
 
-    Source:
-        docs/algorithm.md §sections.5
-
+    Source: docs/algorithm.md §sections.5.
     """
     return section_count > 1 and character_count / section_count < least_average
 
@@ -193,9 +183,7 @@ def join_windows(
             `never`: nowhere.
         continued: For every window, whether its first run continues the window before; empty: no window does.
 
-    Source:
-        docs/algorithm.md §sections.6
-
+    Source: docs/algorithm.md §sections.6.
     """
     goes_on = [*continued, *[False] * (len(windows) - len(continued))]
     joined = list(windows[0]) if windows else []
@@ -313,9 +301,7 @@ def sections_from_replies(
             untitled section. Without replies the whole document does.
         options: The same as in `section_requests`.
 
-    Source:
-        docs/algorithm.md §sections.3 to 7
-
+    Source: docs/algorithm.md §sections.3 to 7.
     """
     chosen = options or SectionOptions()
     if not replies:

@@ -45,7 +45,6 @@ def known_lines(known: Sequence[KnownKeys], types: KeyTypes, language: str, *, m
         language: The prompt's language, in which types are named.
         most: Most keys.
         tokens: Most tokens of their values.
-
     """
     tiers = [one.otherwise for one in known], [one.direct for one in known], [one.from_events for one in known]
     ranked = dict.fromkeys(

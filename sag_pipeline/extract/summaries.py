@@ -50,9 +50,7 @@ def summarise(document: Document, options: SummaryOptions | None = None) -> Summ
 
     Where none fits, the most important one is cut.
 
-    Source:
-        docs/algorithm.md §extraction.3.
-
+    Source: docs/algorithm.md §extraction.3.
     """
     options = options or SummaryOptions()
     is_chinese = document.language == "zh"
@@ -119,9 +117,7 @@ def summary_request(
 ) -> Request[ExtractedSummary] | None:
     """The request for a document's summary; None for a short document or one without sentences, which need no model.
 
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     options = options or SummaryOptions()
     if len(document.text) <= options.model_above:

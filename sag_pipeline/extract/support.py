@@ -45,7 +45,6 @@ def opening_words(text: str) -> frozenset[str]:
     Example:
         >>> sorted(opening_words("According to Ann, it rained. Acme closed. During March it rained."))
         ['According', 'During']
-
     """
     return frozenset(found[1] for found in _OPENING.finditer(text) if found[1].lower() in _OPENERS)
 
@@ -56,7 +55,6 @@ def may_be_name(piece: str, run: str) -> bool:
     Examples:
         >>> [may_be_name("充满信心", "对未来充满信心"), may_be_name("真实制造", "收购真实制造有限公司")]
         [False, True]
-
     """
     import rjieba  # noqa: PLC0415  its dictionary is read once, and only where such a piece is in doubt
 
@@ -163,7 +161,6 @@ class SupportingText:
             above: Titles and summaries that were shown with it.
             language: Of dates and amounts.
             document: Where else names may be from, which take the place of `it` and `the firm`.
-
         """
         self._document = document
         self.text = "\n".join(filter(None, (passage, *above)))

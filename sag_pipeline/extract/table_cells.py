@@ -41,7 +41,6 @@ def table_cells(text: str, language: str = "en") -> Iterator[TableCell]:
         [(0, 'Site', 'Oslo', None, None), (1, 'EUR', '1,200', 1200.0, 'EUR')]
         >>> [cell[1:5] for cell in table_cells("| Site: Oslo | EUR: 3 |\n| Site: Bonn | EUR: 5 |\n")][2:]
         [(1, 0, 'Site', 'Bonn'), (1, 1, 'EUR', '5')]
-
     """
     if "|" not in text:
         return

@@ -44,9 +44,7 @@ def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> li
     empty part, with one name as head and tail, with a bare amount as head or tail, and repeated ones. A head or tail
     that is a text key of the event refers to that key.
 
-    Source:
-        docs/algorithm.md §think-on-graph.2
-
+    Source: docs/algorithm.md §think-on-graph.2.
     """
     found: dict[str, Triple] = {}
     own = list(keys)
@@ -87,7 +85,6 @@ def relation_name(relation: str) -> str:
     Examples:
         >>> relation_name(" Was founded-In "), relation_name("成立 于")
         ('was_founded_in', '成立于')
-
     """
     folded = fold(relation)
     gap = "" if is_cjk(folded) else "_"
@@ -221,9 +218,7 @@ def triple_questions(
 
     Questions can share a call (`Request.part`).
 
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     spoken = prompt_language(document, language)
     names = names_by_event(keys)

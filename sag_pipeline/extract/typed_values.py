@@ -45,9 +45,7 @@ def typed_keys(key_type: KeyType, value: str | float | bool, language: str = "en
     Raises:
         ValueRefused: If the value is none of the type.
 
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     if isinstance(value, str) and not value.strip():
         return []

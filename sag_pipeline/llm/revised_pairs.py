@@ -93,7 +93,6 @@ class RevisionQuestions:
             found: Revisions; those of rumours and drafts are not asked about, as a model's word makes none firm.
             contents: The statements by their ids.
             events: Events of the corpus, which bound the questions (`PAIRS_PER_EVENT`).
-
         """
         unsure = [row for row, one in enumerate(found) if one.evidence != UNCONFIRMED]
         unsure.sort(key=lambda row: (found[row].confidence, found[row].revision_id))

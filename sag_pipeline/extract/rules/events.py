@@ -39,7 +39,6 @@ def with_names(text: str, spans: Sequence[tuple[int, int]], opens: Sequence[bool
         text: A document.
         spans: Its sentences in order.
         opens: Which of them stand first below a heading: nothing before them counts.
-
     """
     said: dict[int, str] = {}
     names: dict[int, str] = {}
@@ -141,9 +140,7 @@ def offline_events(document: Document, chunks: Sequence[Chunk]) -> list[list[Eve
     white space; a row of a table states its values with the names of their columns, and the later parts of a long turn
     state who speaks.
 
-    Source:
-        docs/algorithm.md §extraction.4.
-
+    Source: docs/algorithm.md §extraction.4.
     """
     page = Page(document.text, document.language)
     table = _Table()

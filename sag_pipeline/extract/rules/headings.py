@@ -42,9 +42,7 @@ def headings_of(text: str, language: str = "en", lines: Sequence[Line] | None = 
         language: ISO 639-1 code of its language.
         lines: Its logical lines, where they are known.
 
-    Source:
-        docs/algorithm.md §sections.8
-
+    Source: docs/algorithm.md §sections.8.
     """
     lines = logical_lines(text) if lines is None else lines
     found = [

@@ -47,9 +47,7 @@ def offline_keys(
     whose place in the text is unknown is read by itself. With `types` of a schema, values near a type's name have it.
     Names are those that the recogniser of a name finds.
 
-    Source:
-        docs/algorithm.md §extraction.6.
-
+    Source: docs/algorithm.md §extraction.6.
     """
     del chunks
     title = title_key(document)

@@ -39,7 +39,6 @@ def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Utterance]:
     It is one if at least two speak, one of them twice, in at least four lines and two fifths of all, and most of these
     say something with a mark of a sentence. A word of forms, such as `Date`, is nobody who speaks. In a mail, its
     sender and those whom it forwards speak, however few their lines.
-
     """
     found: dict[int, Utterance] = {}
     spoken = 0
@@ -63,7 +62,6 @@ def words_said(said: str, speakers: frozenset[str]) -> int:
     Example:
         >>> [words_said(said, frozenset({"ada"})) for said in ("Thanks so much, Ada!", "Thanks for the 12 keys.")]
         [0, 2]
-
     """
     spoken = "".join(" " if character in "'’" else character for character in said[:_LONGEST_TALK])
     known = _TALK | STOP_WORDS | speakers | _CONTRACTED
@@ -84,7 +82,6 @@ class Page:
     Args:
         text: The whole document.
         language: ISO 639-1 code of its language.
-
     """
 
     def __init__(self, text: str, language: str) -> None:
@@ -143,7 +140,6 @@ def is_field_line(text: str, line: Line) -> bool:
         >>> text = "Born: 8 June 1998"
         >>> is_field_line(text, Line(LineKind.PROSE, 0, len(text)))
         True
-
     """
     if line.kind not in (LineKind.PROSE, LineKind.ITEM):
         return False

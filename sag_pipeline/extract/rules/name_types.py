@@ -34,7 +34,6 @@ def name_type(name: str) -> str:
     Example:
         >>> [name_type(n) for n in ("Lewis & Associates", "Hudson River", "Alice Brown", "GPT-4", "Nature Physics")]
         ['organisation', 'place', 'person', 'product', 'entity']
-
     """
     words = name.replace(".", "").split() or [""]
     first, last, folded = words[0].lower(), words[-1].lower().rstrip(","), name.lower()
@@ -61,7 +60,6 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
         span: Where the name stands in it.
         name: The name, on one line.
         led_by: The role in front of it, in small letters; empty without one.
-
     """
     key_type = name_type(name)
     if key_type != ENTITY:

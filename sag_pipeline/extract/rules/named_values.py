@@ -65,7 +65,6 @@ def with_own_types(content: str, mentions: Sequence[Mention], types: KeyTypes, l
         mentions: What the rules found in it.
         types: The types of the document's source.
         language: The language of the document.
-
     """
     if types == default_schema().default:
         return list(mentions)

@@ -190,7 +190,6 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
     Args:
         text: A whole document.
         found: The names that a recogniser found in it, in any order.
-
     """
     plain = [one for one in found if one_line(text[one.start : one.end]) == one.value]
     inflected = [one for one in found if one_line(text[one.start : one.end]) != one.value]
@@ -204,9 +203,7 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
 def named_by_rules(text: str, language: str) -> list[Mention]:
     """The names that rules find in a document: by form, by context, by who speaks and by the columns of tables.
 
-    Source:
-        docs/algorithm.md §extraction.6.
-
+    Source: docs/algorithm.md §extraction.6.
     """
     lines = logical_lines(text)
     starts = [start for start, _ in spans_of(text, lines)]

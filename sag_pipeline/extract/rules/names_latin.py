@@ -65,7 +65,6 @@ def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en")
         text: The whole document: a name is judged by all its uses.
         sentence_starts: Where sentences begin, ascending.
         language: ISO 639-1 code of the document's language.
-
     """
     found = _with_persons_of_lists(text, list(_Runs(text, sentence_starts, language).names()))
     lower = Counter(_SAYS["lower_word"].findall(text))

@@ -49,7 +49,6 @@ def russian_names(text: str, sentence_starts: Sequence[int]) -> list[Mention]:
     Args:
         text: A Russian text.
         sentence_starts: Where sentences begin, ascending.
-
     """
     found = list(_quoted(text))
     quoted = [(one.start, one.end) for one in found]

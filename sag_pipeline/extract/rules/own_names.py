@@ -31,15 +31,13 @@ def own_names(title: str, text: str, names: Iterable[str]) -> set[str]:
         text: Its text.
         names: Names that its events have.
 
-    Source:
-        docs/algorithm.md §extraction.26
+    Source: docs/algorithm.md §extraction.26.
 
     Examples:
         >>> own_names("Kevin Durant", "Kevin Wayne Durant (born 1988) plays.", ["Kevin Wayne Durant", "Wayne"])
         {'Kevin Wayne Durant'}
         >>> own_names("Ann Arbor, Michigan", "In Ann Arbor it rains.", ["Ann Arbor", "Michigan"])
         {'Ann Arbor'}
-
     """
     bare = bare_title(title)
     heads = [head for head in dict.fromkeys((bare, bare.partition(", ")[0])) if head]

@@ -29,9 +29,7 @@ def depths(texts: Sequence[str], width: int) -> Floats:
     Returns:
         Shape (texts,), not negative; 0 at the first place.
 
-    Source:
-        docs/algorithm.md §sections.8
-
+    Source: docs/algorithm.md §sections.8.
     """
     if len(texts) < 2:  # noqa: PLR2004  one piece has no place between
         return np.zeros(len(texts))
@@ -114,9 +112,7 @@ def offline_sections(document: Document, options: SectionOptions | None = None) 
     Headings begin sections; one shorter than `min_section` joins its neighbour, and one longer than
     `max_section` is divided where its words change most.
 
-    Source:
-        docs/algorithm.md §sections.8
-
+    Source: docs/algorithm.md §sections.8.
     """
     chosen = options or SectionOptions()
     text = document.text

@@ -55,7 +55,6 @@ def row_fact(columns: Sequence[str], cells: Sequence[str]) -> str:
     Example:
         >>> row_fact(["Site", "", "EUR"], ["Oslo", "NaN", "351.67"])
         'Site: Oslo; EUR: 351.67'
-
     """
     names = [*columns, *[""] * len(cells)]
     return "; ".join(

@@ -4,8 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -102,9 +101,6 @@ def _after_space(text: str, start: int, last: int) -> int:
     return place
 
 
-Merging = Literal["always", "same_title", "never"]
-
-
 class LineRun(NamedTuple):
     """Lines `first` to `last`, both included, under a title, which may be empty."""
 
@@ -171,41 +167,22 @@ def is_splintered(section_count: int, character_count: int, least_average: float
     return section_count > 1 and character_count / section_count < least_average
 
 
-def join_windows(
-    windows: Sequence[Sequence[LineRun]], merging: Merging = "same_title", continued: Sequence[bool] = ()
-) -> list[LineRun]:
-    """The runs of all windows; the runs on both sides of a window border are joined if they belong together.
+def join_windows(windows: Sequence[Sequence[LineRun]], continued: Sequence[bool]) -> list[LineRun]:
+    """The runs of all windows; those on both sides of a border are one if they have one title or the first continues.
 
     Args:
         windows: Runs of each window, none empty.
-        merging: `always`: where the window before has more than one run, titles joined by ` / `;
-            `same_title`: where both have the same title or the model said that the first run continues;
-            `never`: nowhere.
-        continued: For every window, whether its first run continues the window before; empty: no window does.
+        continued: For every window, whether the model said that its first run continues the window before.
 
     Source: docs/algorithm.md §sections.6.
     """
-    goes_on = [*continued, *[False] * (len(windows) - len(continued))]
-    joined = list(windows[0]) if windows else []
-    for number, (ahead, runs) in enumerate(pairwise(windows), start=1):
-        rest = list(runs)
-        if _belong_together(joined[-1], rest[0], len(ahead), merging, said=goes_on[number]):
-            joined[-1] = LineRun(_joined_title(joined[-1], rest[0], merging), joined[-1].first, rest[0].last)
-            rest = rest[1:]
-        joined.extend(rest)
+    joined: list[LineRun] = []
+    for (first, *rest), goes_on in zip(windows, continued, strict=True):
+        if joined and (goes_on or fold(joined[-1].title) == fold(first.title) != ""):
+            ahead = joined.pop()
+            first = LineRun(ahead.title or first.title, ahead.first, first.last)  # noqa: PLW2901  the joined run
+        joined += [first, *rest]
     return joined
-
-
-def _belong_together(last: LineRun, first: LineRun, runs_ahead: int, merging: Merging, *, said: bool) -> bool:
-    if merging == "always":
-        return runs_ahead > 1
-    return merging == "same_title" and (said or fold(last.title) == fold(first.title) != "")
-
-
-def _joined_title(last: LineRun, first: LineRun, merging: Merging) -> str:
-    if merging != "always" or fold(last.title) == fold(first.title):
-        return last.title or first.title
-    return " / ".join(title for title in (last.title, first.title) if title)
 
 
 _TITLE_LENGTH = 200
@@ -226,8 +203,6 @@ class SectionOptions:
     """Longer lines are cut, so that a section can begin inside a long paragraph."""
     min_average: Annotated[int, Bounds(0), Internal()] = 500
     """A window with sections that would be shorter on average stays one section."""
-    merge_windows: Annotated[Merging, Internal()] = "same_title"
-    """When the sections on both sides of a window's border are joined."""
     min_section: Annotated[int, Bounds(0)] = 400
     """Without a model: a shorter section joins its neighbour; half of it in Chinese."""
     max_section: Annotated[int, Bounds(1)] = 6_000
@@ -313,7 +288,7 @@ def sections_from_replies(
         for window, answer in zip(windows, answers, strict=True)
     ]
     continued = [answer is not None and answer.first_continues for answer in answers]
-    joined = join_windows(runs, chosen.merge_windows, continued)
+    joined = join_windows(runs, continued)
     spans = [(run.title, lines[run.first].start, lines[run.last].end) for run in joined]
     return section_records(document, spans)
 

@@ -1,4 +1,4 @@
-"""Summaries of documents: their most important sentences, or a language model's summary of these."""
+"""Summaries of documents: their most important sentences, or a language model's summary of these; and its titles."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,10 @@ from sag_retrieval.prompts import as_lines, load_prompt, quoted
 
 SENTENCES = 12
 """Sentences of a document that a model summarises."""
+READ = 6_000
+"""Characters of a document that a model reads for its title: the start says what it is."""
+_LONGEST_TITLE = 200
+_QUOTES = "\"'“”‘’《》「」# "
 _LONGEST_SENTENCE = 600
 _SHORTEST_SENTENCE = 5
 _ENDS = tuple('.!?。！？…"”’」』)）')
@@ -135,6 +139,27 @@ def summary_from_reply(document: Document, answer: ExtractedSummary, options: Su
     options = options or SummaryOptions()
     text = " ".join(answer.summary.split())
     return Summary(document.document_id, text[: options.max_characters].strip())
+
+
+class DocumentTitle(AnswerShape):
+    """The model's title for one document."""
+
+    title: str = Field(description="the title alone, in the language of the document")
+
+
+def title_request(document: Document, *, language: str = "auto") -> Request[DocumentTitle] | None:
+    """The request for a document's title; None for a document without text."""
+    start = document.text[:READ].strip()
+    if not start:
+        return None
+    prompt = load_prompt("titles", prompt_language(document, language), "sag_pipeline.llm.prompts")
+    text = prompt.fill(document=as_lines([{"file_title": document.title, "start": start}]))
+    return Request(text, DocumentTitle, "titles", prompt.system, document.document_id)
+
+
+def title_from_reply(answer: DocumentTitle) -> str | None:
+    """The title on one line, without quotes around it; None if nothing is left."""
+    return " ".join(answer.title.split()).strip(_QUOTES)[:_LONGEST_TITLE].strip() or None
 
 
 def prompt_language(document: Document, language: str) -> str:

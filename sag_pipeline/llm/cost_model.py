@@ -16,8 +16,14 @@ from sag_pipeline.extract.rules.events import offline_events
 from sag_pipeline.extract.rules.keys import offline_keys
 from sag_pipeline.extract.rules.sections import offline_sections
 from sag_pipeline.extract.sections import section_requests, sections_from_replies
-from sag_pipeline.extract.summaries import prompt_language, summarise, summary_from_reply, summary_request
-from sag_pipeline.extract.titles import title_from_reply, title_request
+from sag_pipeline.extract.summaries import (
+    prompt_language,
+    summarise,
+    summary_from_reply,
+    summary_request,
+    title_from_reply,
+    title_request,
+)
 from sag_pipeline.extract.triples import ENTITY, names_by_event, triple_questions
 from sag_pipeline.llm.joined_keys import joined_keys
 from sag_pipeline.llm.revised_pairs import PAIRS_PER_EVENT

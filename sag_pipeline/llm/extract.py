@@ -11,9 +11,15 @@ from sag_pipeline.extract.events import event_requests, events_from_reply, given
 from sag_pipeline.extract.headers import section_summary_requests, with_summaries
 from sag_pipeline.extract.model_keys import KeyOptions
 from sag_pipeline.extract.sections import section_requests, sections_from_replies
-from sag_pipeline.extract.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
+from sag_pipeline.extract.summaries import (
+    SummaryOptions,
+    summarise,
+    summary_from_reply,
+    summary_request,
+    title_from_reply,
+    title_request,
+)
 from sag_pipeline.extract.support import SupportOptions
-from sag_pipeline.extract.titles import title_request, with_title
 from sag_pipeline.extract.triples import TripleQuestion, triple_questions, triples_from_reply
 from sag_pipeline.llm.checked import (
     Refusals,
@@ -152,8 +158,9 @@ def summaries_work(
         evidence = evidence_of_text(document)
         row = summary_from_reply(document, reply.value, options) if reply else own
         row = row if supported_text(row.summary, evidence, support, refused) else own
-        titled = with_title(row, got[is_asked:])
-        return [titled if supported_text(titled.made_title or "", evidence, support, refused) else row]
+        said = [title_from_reply(one.value) or "" for one in got[is_asked:] if isinstance(one, Reply)]
+        title = next((one for one in said if supported_text(one, evidence, support, refused)), "")
+        return [replace(row, made_title=title or None)]
 
     return _model_work(chat, "summaries", lambda batch: map(ask, batch))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sag_pipeline.extract.headers import HeaderOptions
-from sag_pipeline.extract.titles import READ, DocumentTitle, title_from_reply, title_request
+from sag_pipeline.extract.summaries import READ, DocumentTitle, title_from_reply, title_request
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import prompt_versions, summaries_work
 from sag_pipeline.options import RunOptions

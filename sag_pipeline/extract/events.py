@@ -12,12 +12,12 @@ from typing import Any
 
 from sag_pipeline.extract.keys import make_key, title_key
 from sag_pipeline.extract.places import first_places
-from sag_pipeline.extract.summaries import heading_of, prompt_language
+from sag_pipeline.extract.questions import Question, heading_of, prompt_language
 from sag_pipeline.extract.triples import read_triples
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
 from sag_retrieval.language.words import normal_name, tokens
 from sag_retrieval.models.protocols import AnswerShape, Request, estimate_tokens
-from sag_retrieval.prompts import load_prompt, quoted
+from sag_retrieval.prompts import quoted
 
 LONGEST_EVENT = 1_000
 _BULLET = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、）])\s+")
@@ -142,8 +142,10 @@ class ExtractedEvents(AnswerShape):
 
 
 @dataclass(frozen=True, slots=True)
-class EventPrompt:
-    """A passage to ask about (a `Part`): several can share one question."""
+class EventPrompt(Question):
+    """A passage to ask about."""
+
+    step = "events"
 
     document_id: str
     source: str
@@ -153,39 +155,19 @@ class EventPrompt:
     language: str
 
     @property
-    def kind(self) -> str:
-        """Passages of one kind share a prompt: one kind per language."""
-        return f"events {self.language}"
-
-    @property
     def size(self) -> int:
         """Tokens of the passage."""
         return estimate_tokens(self.text)
 
-    @property
-    def weight(self) -> float:
-        """Only the length of passages bounds how many share a question."""
-        return 0.0
-
     def merge(self, parts: Sequence["EventPrompt"]) -> Request[ExtractedEvents]:
         """One question about all passages; consecutive passages of one heading share it."""
-        prompt = load_prompt("events", self.language, "sag_pipeline.llm.prompts")
         lines: list[str] = []
         for number, part in enumerate(parts, 1):
             if part.heading and (number == 1 or part.heading != parts[number - 2].heading):
                 lines.append(part.heading)
             lines.append(f"{number} {quoted(part.text)}")
-        owners = {part.document_id for part in parts}
-        identity = "\x1f".join([prompt.version, *(f"{part.title}\x1f{part.text}" for part in parts)])
-        return Request(
-            prompt.fill(passages="\n".join(lines)),
-            ExtractedEvents,
-            "events",
-            prompt.system,
-            self.document_id if len(owners) == 1 else "",
-            identity=identity,
-            part=self if len(parts) == 1 else None,
-        )
+        said = (text for part in parts for text in (part.title, part.text))
+        return self.asked(ExtractedEvents, parts, said, passages="\n".join(lines))
 
     def split(self, parts: Sequence["EventPrompt"], answer: ExtractedEvents) -> list[ExtractedEvents | None]:
         """The events of each passage; None for a passage that the answer does not name."""
@@ -213,8 +195,7 @@ def event_requests(
     heading = heading_of(document, summary if len(chunks) > 1 else "")
     spoken = prompt_language(document, language)
     whose = document.document_id, document.source, document.title
-    passages = [EventPrompt(*whose, heading, chunk.text, spoken) for chunk in chunks]
-    return [passage.merge([passage]) for passage in passages]
+    return [EventPrompt(*whose, heading, chunk.text, spoken).request for chunk in chunks]
 
 
 def readable(chunks: Sequence[Chunk]) -> list[Chunk]:

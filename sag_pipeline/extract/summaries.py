@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from sag_pipeline.extract.questions import PROMPTS, prompt_language
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Summary
@@ -14,7 +15,7 @@ from sag_retrieval.language.layout import LineKind, logical_lines, marker_length
 from sag_retrieval.language.sentences import one_line, sentences, spans_within
 from sag_retrieval.language.words import tokens
 from sag_retrieval.models.protocols import AnswerShape, Request
-from sag_retrieval.prompts import as_lines, load_prompt, quoted
+from sag_retrieval.prompts import as_lines, load_prompt
 
 SENTENCES = 12
 """Sentences of a document that a model summarises."""
@@ -129,7 +130,7 @@ def summary_request(
     chosen = important_sentences(document, options, count=SENTENCES)
     if not chosen:
         return None
-    prompt = load_prompt("summaries", prompt_language(document, language), "sag_pipeline.llm.prompts")
+    prompt = load_prompt("summaries", prompt_language(document, language), PROMPTS)
     text = prompt.fill(document=as_lines([{"title": document.title, "sentences": chosen}]))
     return Request(text, ExtractedSummary, "summaries", prompt.system, document.document_id)
 
@@ -152,7 +153,7 @@ def title_request(document: Document, *, language: str = "auto") -> Request[Docu
     start = document.text[:READ].strip()
     if not start:
         return None
-    prompt = load_prompt("titles", prompt_language(document, language), "sag_pipeline.llm.prompts")
+    prompt = load_prompt("titles", prompt_language(document, language), PROMPTS)
     text = prompt.fill(document=as_lines([{"file_title": document.title, "start": start}]))
     return Request(text, DocumentTitle, "titles", prompt.system, document.document_id)
 
@@ -160,14 +161,3 @@ def title_request(document: Document, *, language: str = "auto") -> Request[Docu
 def title_from_reply(answer: DocumentTitle) -> str | None:
     """The title on one line, without quotes around it; None if nothing is left."""
     return " ".join(answer.title.split()).strip(_QUOTES)[:_LONGEST_TITLE].strip() or None
-
-
-def prompt_language(document: Document, language: str) -> str:
-    """The language of a document's prompts: the document's own, unless the setting names one."""
-    return document.language if language == "auto" else language
-
-
-def heading_of(document: Document, summary: str) -> str:
-    """The line above a document's passages in a prompt: its title and summary as data, if there are any."""
-    said = {"title": document.title, "summary": summary}
-    return " ".join(f"{name} {quoted(text)}" for name, text in said.items() if text)

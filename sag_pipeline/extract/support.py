@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -123,18 +122,14 @@ _OWN = 0.5
 """Share of the bound that the passage itself must reach: title and summary alone support nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupportOptions:
-    """How much of what a model wrote must occur in the text that it wrote it about; the rest is left out."""
-
-    event_words: float = 0.7
-    """Share of an event's words that its passage, title and summary must have; its numbers and names must all occur. 0:
-    nothing is checked. Of events that models wrote 2 % are below, and 98 % of events of other passages."""
-    key_words: float = 0.75
-    """Share of the words of a key, or of the head or tail of a triple, that its event or passage must have; 0: nothing
-    is checked. Of names that a model listed .1 % are below."""
-    text_words: float = 0.4
-    """Share of the words of a summary or title that its text must have, else rules write it; 0: nothing is checked."""
+EVENT_WORDS: Final = 0.7
+"""Share of an event's words that its passage, title and summary must have; its numbers and names must all occur. Of
+events that models wrote 2 % are below, and 98 % of events of other passages."""
+KEY_WORDS: Final = 0.75
+"""Share of the words of a key, or of the head or tail of a triple, that its event or passage must have. Of names that a
+model listed .1 % are below."""
+TEXT_WORDS: Final = 0.4
+"""Share of the words of a summary or title that its text must have, else rules write it."""
 
 
 class Clause(NamedTuple):
@@ -170,19 +165,19 @@ class SupportingText:
         self._every = _stems(self.text)
         self._begins = {one[:_LEAST_STEM] for one in self._every}
 
-    def fault(self, statement: str, least: float) -> str:
-        """Why the passage does not support a statement; empty if it does, or if `least` is 0."""
-        if not least or fold(statement) in self._passage:
+    def fault(self, statement: str) -> str:
+        """Why the passage does not support a statement; empty if it does."""
+        if fold(statement) in self._passage:
             return ""
-        fault = self.lacks(statement, least)
+        fault = self.lacks(statement, EVENT_WORDS)
         if fault:
             return fault
         stems = _stems(statement)
-        if len(stems & self._own) < least * _OWN * len(stems):
+        if len(stems & self._own) < EVENT_WORDS * _OWN * len(stems):
             return "its passage says little of it"
         return next(filter(None, map(self._reversed, _CLAUSE.split(statement))), "")
 
-    def lacks(self, text: str, least: float) -> str:
+    def lacks(self, text: str, least: float = KEY_WORDS) -> str:
         """Which numbers, words or capitalised words of a text do not occur; empty if enough of them do."""
         if numbers := list(self._missing_numbers(text)):
             return f"numbers that its text does not have: {', '.join(numbers[:_SHOWN])}"
@@ -205,12 +200,12 @@ class SupportingText:
         unknown += [piece for run, piece in pieces if len(piece) > 1 and may_be_name(piece, run)]
         return f"names that its text does not have: {', '.join(unknown[:_SHOWN])}" if unknown else ""
 
-    def names(self, value: str, least: float) -> bool:
+    def names(self, value: str) -> bool:
         """Whether a name, a date or an amount occurs, however it is written."""
         amount = read_amount(value, self._language)
         if amount is not None and amount.numbers:
             return all(_rounded(number) in self._numbers for number in amount.numbers)
-        return not self.lacks(value, least)
+        return not self.lacks(value)
 
     @cached_property
     def _numbers(self) -> frozenset[float]:

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sag_pipeline.extract.summaries import prompt_language
+from sag_pipeline.extract.questions import Question, prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
 from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 from sag_retrieval.models.cached_chat import answers_of_parts
 from sag_retrieval.models.protocols import AnswerShape, Request, estimate_tokens
-from sag_retrieval.prompts import load_prompt, quoted
+from sag_retrieval.prompts import quoted
 
 NameSpan = tuple[int, int, int]
 """First character of a name, the one after its last, and its number."""
@@ -158,8 +158,10 @@ class ExtractedTriples(AnswerShape):
 
 
 @dataclass(frozen=True, slots=True)
-class TripleQuestion:
-    """The events of a chunk with their names, to ask about (a `Part`): several chunks can share one question."""
+class TripleQuestion(Question):
+    """The events of a chunk with their names, to ask about."""
+
+    step = "triples"
 
     document_id: str
     source: str
@@ -169,41 +171,24 @@ class TripleQuestion:
     language: str
 
     @property
-    def request(self) -> Request[ExtractedTriples]:
-        """The question as a request, alone."""
-        return self.merge([self])
-
-    @property
-    def kind(self) -> str:
-        """Questions in one language share a prompt."""
-        return f"triples {self.language}"
-
-    @property
     def size(self) -> int:
         """Tokens of the events and names."""
-        return sum(map(estimate_tokens, self._lines()))
+        return sum(map(estimate_tokens, self.lines()))
 
     @property
     def weight(self) -> float:
         """The share of the events of one question that the chunk has."""
         return len(self.events) / _MOST_EVENTS
 
-    def _lines(self) -> list[str]:
+    def lines(self) -> list[str]:
+        """Each event with its names."""
         return [quoted(event.content, *names) for event, names in zip(self.events, self.names, strict=True)]
 
     def merge(self, parts: Sequence["TripleQuestion"]) -> Request[ExtractedTriples]:
         """One question about the events of all chunks, numbered from 1."""
-        prompt = load_prompt("triples", self.language, "sag_pipeline.llm.prompts")
-        lines = [line for part in parts for line in part._lines()]  # noqa: SLF001  of its own class
-        return Request(
-            prompt.fill(events="\n".join(f"{number} {line}" for number, line in enumerate(lines, 1))),
-            ExtractedTriples,
-            "triples",
-            prompt.system,
-            self.document_id if len({part.document_id for part in parts}) == 1 else "",
-            identity="\x1f".join((prompt.version, *lines)),
-            part=self if len(parts) == 1 else None,
-        )
+        lines = [line for part in parts for line in part.lines()]
+        numbered = "\n".join(f"{number} {line}" for number, line in enumerate(lines, 1))
+        return self.asked(ExtractedTriples, parts, lines, events=numbered)
 
     def split(self, parts: Sequence["TripleQuestion"], answer: ExtractedTriples) -> list[ExtractedTriples | None]:
         """The triples of each chunk's events, numbered from 1; None for a chunk without any event in the answer."""
@@ -215,8 +200,6 @@ def triple_questions(
     document: Document, events: Sequence[Event], keys: Sequence[EventKey], *, language: str = "auto"
 ) -> list[TripleQuestion]:
     """One question per chunk about the events of a document; events with fewer than two names are left out.
-
-    Questions can share a call (`Request.part`).
 
     Source: docs/algorithm.md §extraction.28.
     """

@@ -12,12 +12,12 @@ from sag_pipeline.extract.events import event_requests, events_from_reply, reada
 from sag_pipeline.extract.headers import section_summary_requests
 from sag_pipeline.extract.keys import make_key
 from sag_pipeline.extract.model_keys import key_questions
+from sag_pipeline.extract.questions import prompt_language
 from sag_pipeline.extract.rules.events import offline_events
 from sag_pipeline.extract.rules.keys import offline_keys
 from sag_pipeline.extract.rules.sections import offline_sections
 from sag_pipeline.extract.sections import section_requests, sections_from_replies
 from sag_pipeline.extract.summaries import (
-    prompt_language,
     summarise,
     summary_from_reply,
     summary_request,
@@ -26,6 +26,7 @@ from sag_pipeline.extract.summaries import (
 )
 from sag_pipeline.extract.triples import ENTITY, names_by_event, triple_questions
 from sag_pipeline.llm.joined_keys import joined_keys
+from sag_pipeline.llm.key_waves import waves
 from sag_pipeline.llm.revised_pairs import PAIRS_PER_EVENT
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary
@@ -201,7 +202,7 @@ class _Planner:
     def _waves(self, asked: Sequence[tuple[Request[Any], float]]) -> Iterator[Sequence[tuple[Request[Any], float]]]:
         """The paid questions about keys, wave by wave."""
         run, keys = self.options.run, sorted(self.keys, key=lambda one: one.shares)
-        for wave in run.known.waves([one.events for one in keys], self.known, run.chat.concurrency):
+        for wave in waves([one.events for one in keys], self.known, run.chat.concurrency):
             yield [asked[one.paid] for one in keys[wave] if one.paid is not None]
 
     def _add_calls(self, found: Estimate, step: str, fresh: Sequence[tuple[Request[Any], float]]) -> None:

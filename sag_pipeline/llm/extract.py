@@ -19,7 +19,6 @@ from sag_pipeline.extract.summaries import (
     title_from_reply,
     title_request,
 )
-from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.extract.triples import TripleQuestion, triple_questions, triples_from_reply
 from sag_pipeline.llm.checked import (
     Refusals,
@@ -99,9 +98,6 @@ def _missing(table: str, got: Replies) -> str:
     return f"{table}: {len(errors)} of {len(got)} questions without an answer, the first: {errors[0]}" if errors else ""
 
 
-_SUPPORT: Final = SupportOptions()
-
-
 _JOINED: Final = " joined"
 """Keys that a release before made of the model's answers alone are made again, from the kept answers."""
 
@@ -119,8 +115,7 @@ def model_of(
     """
     found = f"{chat.fingerprint} {language} {prompt_versions(table)}{_JOINED if table == 'keys' else ''}"
     usual = KeyOptions()
-    decisive = replace(options or usual, most_known=usual.most_known, known_tokens=usual.known_tokens)
-    decisive = replace(decisive, schema=usual.schema)
+    decisive = replace(options or usual, known_tokens=usual.known_tokens, schema=usual.schema)
     return f"{found} {decisive}" if table == "keys" and decisive != usual else found
 
 
@@ -136,7 +131,6 @@ def summaries_work(
     language: str = "auto",
     *,
     titles: bool = False,
-    support: SupportOptions = _SUPPORT,
 ) -> Work:
     """Summaries of documents, and with `titles` their titles; a short document is summarised by its own sentences."""
 
@@ -157,15 +151,15 @@ def summaries_work(
             return [own]
         evidence = evidence_of_text(document)
         row = summary_from_reply(document, reply.value, options) if reply else own
-        row = row if supported_text(row.summary, evidence, support, refused) else own
+        row = row if supported_text(row.summary, evidence, refused) else own
         said = [title_from_reply(one.value) or "" for one in got[is_asked:] if isinstance(one, Reply)]
-        title = next((one for one in said if supported_text(one, evidence, support, refused)), "")
+        title = next((one for one in said if supported_text(one, evidence, refused)), "")
         return [replace(row, made_title=title or None)]
 
     return _model_work(chat, "summaries", lambda batch: map(ask, batch))
 
 
-def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptions = _SUPPORT) -> Work:
+def sections_work(chat: ChatModel, options: IngestOptions) -> Work:
     """Sections of documents, then, if headers need them, their summaries; a window without an answer is one section."""
 
     def ask(inputs: StepInput) -> Questions:
@@ -176,9 +170,7 @@ def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptio
     def divide(document: Document, refused: Refusals, got: Replies) -> Sequence[Section] | Questions:
         evidence = evidence_of_text(document)
         titled = [
-            replace(one, value=supported_sections(one.value, evidence, support, refused))
-            if isinstance(one, Reply)
-            else one
+            replace(one, value=supported_sections(one.value, evidence, refused)) if isinstance(one, Reply) else one
             for one in got
         ]
         found = sections_from_replies(document, titled, options.section)
@@ -189,14 +181,14 @@ def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptio
     def summarised(document: Document, found: Sequence[Section], refused: Refusals, got: Replies) -> list[Section]:
         evidence = [evidence_of_text(replace(document, text=document.text[one.start : one.end])) for one in found]
         return [
-            section if supported_text(section.summary, shown, support, refused) else own
+            section if supported_text(section.summary, shown, refused) else own
             for own, shown, section in zip(found, evidence, with_summaries(found, got), strict=True)
         ]
 
     return _model_work(chat, "sections", lambda batch: map(ask, batch))
 
 
-def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions = _SUPPORT) -> Work:
+def events_work(chat: ChatModel, language: str = "auto") -> Work:
     """Events of documents: supplied ones unchanged, else one question per chunk."""
 
     def ask(inputs: StepInput) -> Questions:
@@ -213,13 +205,13 @@ def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions
         events: list[Event] = []
         for chunk, reply in zip(chunks, got, strict=True):
             said = events_from_reply(document, chunk, reply.value) if isinstance(reply, Reply) else []
-            events += supported_events(said, evidence_of(inputs, chunk), support, refused)
+            events += supported_events(said, evidence_of(inputs, chunk), refused)
         return with_context_dates(document, events)
 
     return _model_work(chat, "events", lambda batch: map(ask, batch))
 
 
-def triples_work(chat: ChatModel, language: str = "auto", support: SupportOptions = _SUPPORT) -> Work:
+def triples_work(chat: ChatModel, language: str = "auto") -> Work:
     """Triples of documents: supplied ones unchanged (derived if there are none), else one question per chunk."""
     from sag_pipeline.extract.rules.relations import derive_triples  # noqa: PLC0415  it loads the dictionaries of all rules
 
@@ -239,7 +231,7 @@ def triples_work(chat: ChatModel, language: str = "auto", support: SupportOption
         for question, reply in zip(questions, got, strict=True):
             if isinstance(reply, Reply):
                 evidence = evidence_of_events(inputs, question.events)
-                checked = supported_triples(question, reply.value, evidence, support, refused)
+                checked = supported_triples(question, reply.value, evidence, refused)
                 found += triples_from_reply(question.events, keys, checked)
         return found
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pydantic import ValidationError
 
+from sag_pipeline.extract.model_keys import KnownKey
 from sag_pipeline.extract.name_matching import GENERIC_TYPES, initials, short_names, whole_initials, words_of
-from sag_pipeline.extract.shown_keys import KnownKey
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.core.schema_file import default_schema

@@ -82,7 +82,7 @@ def _schema_of(run: RunOptions, settings: Settings) -> KeySchema:
     """The schema of the run's options, else of the home, with the stored types that its questions show."""
     own = run.key.schema
     found = home_schema(settings.home, settings.schema) if own == default_schema() else own
-    index = current_index(settings) if run.known.stored_types else None
+    index = current_index(settings)
     return with_stored_types(found, index.rows["keys"]) if index else found
 
 

@@ -1,21 +1,23 @@
 """Ask a language model whether keys with close names mean one thing; each answer is kept by the names."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.extract.close_pairs import close_pairs
 from sag_pipeline.extract.entity_resolution import Alignment, KeyColumns
+from sag_pipeline.extract.questions import Question
+from sag_pipeline.llm.extract import prompt_versions
 from sag_pipeline.options import AlignOptions
 from sag_pipeline.store.store import Store
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
-from sag_retrieval.models.protocols import AnswerShape, ChatModel, Reply, Request, estimate_tokens
-from sag_retrieval.prompts import load_prompt, quoted
+from sag_retrieval.models.protocols import AnswerShape, Reply, Request, estimate_tokens
+from sag_retrieval.prompts import quoted
 
 STEP: Final = "pairs"
 """Of the questions, in costs."""
@@ -33,32 +35,16 @@ class SamePairs(AnswerShape):
     same: list[int]
 
 
-class PairPart:
-    """What a `Part` says that is a pair to compare: pairs of one language share a prompt, whatever their sources."""
+class Pair(Question):
+    """Two things to compare: pairs of one language share a prompt, whatever their documents and sources."""
 
     __slots__ = ()
-    step: ClassVar[str]
-    language: str
-
-    @property
-    def kind(self) -> str:
-        """Pairs of one language share a prompt."""
-        return f"{self.step} {self.language}"
-
-    @property
-    def weight(self) -> float:
-        """The number of pairs is bounded by `LIMITS` alone."""
-        return 0.0
-
-    @property
-    def source(self) -> str:
-        """None: a pair compares documents, whatever their sources."""
-        return ""
+    document_id = source = ""
 
 
 @dataclass(frozen=True, slots=True)
-class NamePair(PairPart):
-    """Two names with a sentence each (a `Part`): several pairs share one question."""
+class NamePair(Pair):
+    """Two names with a sentence each."""
 
     step = STEP
 
@@ -73,58 +59,13 @@ class NamePair(PairPart):
 
     def merge(self, parts: Sequence["NamePair"]) -> Request[SamePairs]:
         """One question about all pairs, numbered from 1. Sentences are no part of its identity."""
-        prompt = load_prompt(STEP, self.language, "sag_pipeline.llm.prompts")
-        lines = []
-        for number, part in enumerate(parts, 1):
-            (one, other), (first, second) = part.names, part.sentences
-            lines.append(f"{number} {quoted(one, first, other, second)}")
-        return Request(
-            prompt.fill(pairs="\n".join(lines)),
-            SamePairs,
-            STEP,
-            prompt.system,
-            identity="\x1f".join((prompt.version, *(name for part in parts for name in part.names))),
-            part=self if len(parts) == 1 else None,
-        )
+        shown = [[text for pair in zip(part.names, part.sentences, strict=True) for text in pair] for part in parts]
+        pairs = "\n".join(f"{number} {quoted(*texts)}" for number, texts in enumerate(shown, 1))
+        return self.asked(SamePairs, parts, (name for part in parts for name in part.names), pairs=pairs)
 
     def split(self, parts: Sequence["NamePair"], answer: SamePairs) -> list[SamePairs | None]:
         """The answer by pair: `same` has 1 or nothing."""
         return [SamePairs(same=[1] if number in answer.same else []) for number in range(1, len(parts) + 1)]
-
-
-def answered_pairs(
-    chat: ChatModel,
-    keys: KeyColumns,
-    alignment: Alignment,
-    most: int,
-    sentences_of: Callable[[Collection[str]], Mapping[str, str]],
-    language: str = "auto",
-) -> list[tuple[str, str]]:
-    """The pairs of ids, of the closest that are not aligned, that a model takes for one thing.
-
-    Args:
-        chat: The model; a question that it leaves unanswered aligns nothing.
-        keys: Text keys.
-        alignment: What is aligned.
-        most: Most pairs that are asked about.
-        sentences_of: A sentence with each of these keys.
-        language: `zh`, `en`, or `auto`: that of the names.
-    """
-    canonical = alignment.canonical
-    rows = [row for row, key_id in enumerate(keys.key_ids) if key_id not in canonical]
-    pairs = [(keys.key_ids[pair.one], keys.key_ids[pair.other]) for pair in close_pairs(keys, rows)[:most]]
-    values = dict(zip(keys.key_ids, keys.values, strict=True))
-    sentences = sentences_of({key_id for pair in pairs for key_id in pair}) if pairs else {}
-    asked = []
-    for pair in pairs:
-        one, other = sorted(pair, key=lambda key_id: (values[key_id], key_id))
-        names = values[one], values[other]
-        spoken = language_of("".join(names)) if language == "auto" else language
-        texts = sentences.get(one, ""), sentences.get(other, "")
-        found = NamePair(names, (excerpt(texts[0], names[0]), excerpt(texts[1], names[1])), spoken)
-        asked.append(found.merge([found]))
-    replies = zip(pairs, chat.ask_all(asked), strict=True)
-    return [pair for pair, reply in replies if isinstance(reply, Reply) and reply.value.same]
 
 
 def excerpt(sentence: str, name: str) -> str:
@@ -152,13 +93,26 @@ class PairQuestions:
     @property
     def fingerprint(self) -> str:
         """What the answers depend on besides the keys."""
-        versions = [load_prompt(STEP, spoken, "sag_pipeline.llm.prompts").version for spoken in ("zh", "en")]
-        return " ".join((self.chat.fingerprint, self.language, *versions, str(self.options.pairs_per_event)))
+        parts = (self.chat.fingerprint, self.language, prompt_versions(STEP), str(self.options.pairs_per_event))
+        return " ".join(parts)
 
     def __call__(self, keys: KeyColumns, alignment: Alignment) -> Collection[tuple[str, str]]:
         """Pairs of ids that the model takes for one thing; a question without an answer aligns nothing."""
         most = round(self.options.pairs_per_event * self.store.ledger.row_count("events"))
-        return answered_pairs(self.chat, keys, alignment, most, self._sentences, self.language)
+        canonical = alignment.canonical
+        rows = [row for row, key_id in enumerate(keys.key_ids) if key_id not in canonical]
+        pairs = [(keys.key_ids[pair.one], keys.key_ids[pair.other]) for pair in close_pairs(keys, rows)[:most]]
+        values = dict(zip(keys.key_ids, keys.values, strict=True))
+        sentences = self._sentences({key_id for pair in pairs for key_id in pair}) if pairs else {}
+        asked = []
+        for pair in pairs:
+            one, other = sorted(pair, key=lambda key_id: (values[key_id], key_id))
+            names = values[one], values[other]
+            texts = excerpt(sentences.get(one, ""), names[0]), excerpt(sentences.get(other, ""), names[1])
+            spoken = language_of("".join(names)) if self.language == "auto" else self.language
+            asked.append(NamePair(names, texts, spoken).request)
+        replies = zip(pairs, self.chat.ask_all(asked), strict=True)
+        return [pair for pair, reply in replies if isinstance(reply, Reply) and reply.value.same]
 
     def _sentences(self, key_ids: Collection[str]) -> dict[str, str]:
         """An event with each key: of its first by id, one that has its name if there is one."""

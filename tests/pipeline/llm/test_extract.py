@@ -395,7 +395,7 @@ def test_an_estimate_counts_calls_exactly_and_nothing_that_is_kept(
         list(KeyWork(chat=cached)(inputs))
         after = estimate(documents, cached.find)
 
-    first, second = ({step: usage.calls for step, usage in found.usage.items()} for found in (before, after))
+    first, second = ({step: usage.calls for step, usage in found.items()} for found in (before, after))
     assert first == {"summaries": 0, "events": 2, "keys": 2, "pairs": 0, "revisions": 0, "triples": 2}
     assert second == {"summaries": 0, "events": 0, "keys": 0, "pairs": 0, "revisions": 0, "triples": 2}
-    assert after.usage["keys"].cached_calls == 2
+    assert after["keys"].cached_calls == 2

@@ -165,12 +165,6 @@ def split_chunks(
 ) -> list[Chunk]:
     """Cut a document into chunks, in order: disjoint, within one section each, covering everything but white space.
 
-    Args:
-        document: The document; its language sets the size.
-        sections: Partition of its text, in order; an empty section yields no chunk.
-        options: Chunk sizes.
-        header_of: Returns the header of a section's chunks; default: the document's title.
-
     Source: docs/algorithm.md §extraction.2.
     """
     sizes = (options or ChunkOptions()).sizes(document.language, len(document.text))

@@ -48,10 +48,6 @@ def close_pairs(keys: KeyColumns, rows: Sequence[int]) -> list[ClosePair]:
     Names are close if one has most of the other's weight in words, or if one is the initials of the other, or if their
     vectors of letters are near. Two specific types, dates and numbers, and names with different numbers are no pairs.
 
-    Args:
-        keys: Text keys.
-        rows: Those that stand for themselves.
-
     Source: docs/algorithm.md §extraction.32.
     """
     rows = [row for row in rows if keys.key_types[row] not in EXACT_TYPES and keys.names[row]]

@@ -170,10 +170,6 @@ def is_splintered(section_count: int, character_count: int, least_average: float
 def join_windows(windows: Sequence[Sequence[LineRun]], continued: Sequence[bool]) -> list[LineRun]:
     """The runs of all windows; those on both sides of a border are one if they have one title or the first continues.
 
-    Args:
-        windows: Runs of each window, none empty.
-        continued: For every window, whether the model said that its first run continues the window before.
-
     Source: docs/algorithm.md §sections.6.
     """
     joined: list[LineRun] = []

@@ -149,14 +149,7 @@ class SupportingText:
     """The words, numbers and negated clauses of a passage, and of what stands above it."""
 
     def __init__(self, passage: str, *above: str, language: str = "en", document: str = "") -> None:
-        """What is compared with.
-
-        Args:
-            passage: What the model wrote about.
-            above: Titles and summaries that were shown with it.
-            language: Of dates and amounts.
-            document: Where else names may be from, which take the place of `it` and `the firm`.
-        """
+        """Take a passage and what was shown above it; names may also be from `document`, for `it` and `the firm`."""
         self._document = document
         self.text = "\n".join(filter(None, (passage, *above)))
         self._passage = fold(passage)

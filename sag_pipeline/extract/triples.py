@@ -15,7 +15,7 @@ from sag_retrieval.models.protocols import AnswerShape, Request, estimate_tokens
 from sag_retrieval.prompts import quoted
 
 NameSpan = tuple[int, int, int]
-"""First character of a name, the one after its last, and its number."""
+"""First character of a name, the one after its last, and its number; -1 for a date or an amount."""
 Link = tuple[int, str, int]
 """Number of the head, relation, number of the tail."""
 Properties = dict[str, Any]

@@ -100,11 +100,6 @@ def estimate(
     Every question is written as the run would write it. In place of unknown answers it uses the extractive summary,
     sections by rules, sentences as events and names as keys; the length of answers is guessed.
 
-    Args:
-        documents: In the order of the run, which processes 128 of them together.
-        cached: Finds cached answers.
-        options: Options of the run.
-
     Source: docs/algorithm.md §extraction.30.
     """
     options = options or EstimateOptions()

@@ -63,13 +63,7 @@ def _no_questions(records: Sequence[Any]) -> Questions:
 
 
 def _model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]], Iterable[Questions]]) -> Work:
-    """Work by a model: all requests of a batch at once, then the records of each document in turn.
-
-    Args:
-        chat: The model.
-        table: The table to be made; named in the reason of a document with unanswered questions.
-        ask: Returns the questions about each document of a batch, in order.
-    """
+    """Work by a model: all requests of a batch at once, then the records of each document in turn."""
 
     def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
         asked = list(ask(batch))

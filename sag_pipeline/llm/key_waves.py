@@ -59,11 +59,6 @@ def known_about(
 ) -> list[KnownKeys]:
     """The known keys for each event, in order; of equally near ones the earlier source comes first.
 
-    Args:
-        events: The events.
-        vectors: Their vectors, by the embedder of the sources.
-        sources: Where keys are known.
-
     Source: docs/algorithm.md §extraction.29.
     """
     if not events or not any(source.event_count for source in sources):
@@ -83,11 +78,6 @@ def known_about(
 
 def waves(sizes: Sequence[int], known: int, concurrency: int) -> Iterator[slice]:
     """Questions with these numbers of events, cut into waves: a wave has at least as many events as are known.
-
-    Args:
-        sizes: Events of each question.
-        known: Events that are known before.
-        concurrency: Calls that run at once: the least number of events of a wave.
 
     Examples:
         >>> [part.stop - part.start for part in waves([1] * 40, 0, 4)]

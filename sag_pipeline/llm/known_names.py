@@ -34,10 +34,6 @@ def with_stored_types(schema: KeySchema, keys: pa.Table) -> KeySchema:
 
     They come with supplied events and from earlier schemas. A schema of one's own stays as it is: it is the whole list.
 
-    Args:
-        schema: The schema of the home.
-        keys: The table `keys` of a release.
-
     Source: docs/algorithm.md §extraction.29.
     """
     if schema != default_schema() or not keys.num_rows:

@@ -80,13 +80,7 @@ class RevisionQuestions:
         return " ".join((self.chat.fingerprint, self.language, prompt_versions(STEP)))
 
     def __call__(self, found: Sequence[Revision], contents: Mapping[str, str], events: int) -> list[Revision]:
-        """The revisions as a model judges them, in their order; one without an answer stays, one of two things goes.
-
-        Args:
-            found: Revisions; those of rumours and drafts are not asked about, as a model's word makes none firm.
-            contents: The statements by their ids.
-            events: Events of the corpus, which bound the questions (`PAIRS_PER_EVENT`).
-        """
+        """The revisions as a model judges them, in their order; one without an answer stays, one of two things goes."""
         unsure = [row for row, one in enumerate(found) if one.evidence != UNCONFIRMED]
         unsure.sort(key=lambda row: (found[row].confidence, found[row].revision_id))
         asked = sorted(unsure[: round(PAIRS_PER_EVENT * events)])

@@ -33,13 +33,7 @@ _LONGEST: Final = 600
 
 
 def with_names(text: str, spans: Sequence[tuple[int, int]], opens: Sequence[bool]) -> dict[int, str]:
-    """Row of a sentence → what it states, with the name of a person in place of the pronoun that it begins with.
-
-    Args:
-        text: A document.
-        spans: Its sentences in order.
-        opens: Which of them stand first below a heading: nothing before them counts.
-    """
+    """Row of a sentence → what it states, with the name of a person in place of the pronoun that it begins with."""
     said: dict[int, str] = {}
     names: dict[int, str] = {}
     for row, (start, end) in enumerate(spans):

@@ -77,12 +77,7 @@ _WORDS_OF_A_ROW = 2
 
 
 class Page:
-    """The lines of one document, read once for all of its chunks.
-
-    Args:
-        text: The whole document.
-        language: ISO 639-1 code of its language.
-    """
+    """The lines of one document, read once for all of its chunks."""
 
     def __init__(self, text: str, language: str) -> None:
         """Read the lines."""

@@ -53,14 +53,7 @@ def name_type(name: str) -> str:
 
 
 def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) -> str:
-    """The type by form; where that is open, what a role, a label or a verb shows.
-
-    Args:
-        text: A text.
-        span: Where the name stands in it.
-        name: The name, on one line.
-        led_by: The role in front of it, in small letters; empty without one.
-    """
+    """The type by form; where that is open, what a role, a label or a verb shows."""
     key_type = name_type(name)
     if key_type != ENTITY:
         return key_type

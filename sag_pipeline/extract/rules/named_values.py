@@ -59,12 +59,6 @@ def with_own_types(content: str, mentions: Sequence[Mention], types: KeyTypes, l
 
     An amount near the name of a type of its own has that type, in the type's unit; of several names the nearest one
     counts. A date near one keeps being a date besides. Types that the schema leaves out are not extracted.
-
-    Args:
-        content: The event.
-        mentions: What the rules found in it.
-        types: The types of the document's source.
-        language: The language of the document.
     """
     if types == default_schema().default:
         return list(mentions)

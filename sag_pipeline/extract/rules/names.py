@@ -186,10 +186,6 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
     A term that the text defines for a name stands for it there: it may be another's in the next contract.
     A single word that ends or begins exactly one full name of a person in the text speaks of that person; one that
     begins exactly one name of an organisation, of that organisation.
-
-    Args:
-        text: A whole document.
-        found: The names that a recogniser found in it, in any order.
     """
     plain = [one for one in found if one_line(text[one.start : one.end]) == one.value]
     inflected = [one for one in found if one_line(text[one.start : one.end]) != one.value]

@@ -45,10 +45,6 @@ def russian_names(text: str, sentence_starts: Sequence[int]) -> list[Mention]:
 
     A capital inside a sentence shows a name; at its start the dictionary must know the word as one, or the text must
     have it elsewhere. Patronymics and surnames that the dictionary lacks are known by their endings.
-
-    Args:
-        text: A Russian text.
-        sentence_starts: Where sentences begin, ascending.
     """
     found = list(_quoted(text))
     quoted = [(one.start, one.end) for one in found]

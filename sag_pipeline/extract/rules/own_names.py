@@ -26,11 +26,6 @@ def own_names(title: str, text: str, names: Iterable[str]) -> set[str]:
     Chinese characters); or the name that the text opens with, if the words of one are those of the other in order,
     initials and starts of first names included.
 
-    Args:
-        title: The title of the document.
-        text: Its text.
-        names: Names that its events have.
-
     Source: docs/algorithm.md §extraction.26.
 
     Examples:

@@ -364,7 +364,9 @@ def load_fit(home: Path) -> HashingFit | None:
     except (ModelError, OSError, EOFError, ValueError, TypeError) as error:
         raise StoreError(f"{folder / 'hashing.npy'} is damaged ({error}); `sag repair` mends it") from error
     fingerprint = HashingEmbedder(fitted).fingerprint
-    if not (home / "vectors" / fingerprint).is_dir() and not _is_released(home, fingerprint):
+    if not (home / "vectors" / fingerprint).is_dir() and all(
+        manifest.embedder_fingerprint != fingerprint for manifest in Releases(home).manifests()
+    ):
         raise StoreError(
             f"{folder / 'hashing.npy'} is damaged (no vectors were made with {fingerprint}); `sag repair` mends it"
         )
@@ -379,7 +381,3 @@ def save_fit(home: Path, fitted: HashingFit) -> None:
         durable.make_folder(home / FOLDER)
         for path in Path(draft).iterdir():
             path.replace(home / FOLDER / path.name)
-
-
-def _is_released(home: Path, fingerprint: str) -> bool:
-    return any(manifest.embedder_fingerprint == fingerprint for manifest in Releases(home).manifests())

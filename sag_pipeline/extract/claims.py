@@ -408,12 +408,12 @@ def unsure_from(text: str) -> int:
     return found.start() if found else len(text)
 
 
+def _add(found: list[tuple[int, int, Stated]], start: int, end: int, value: Stated) -> None:
+    if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
+        found.append((start, end, value))
+
+
 def _without(text: str, names: Iterable[str]) -> str:
     for name in names:
         text = text.replace(name, "\0" * len(name))
     return text
-
-
-def _add(found: list[tuple[int, int, Stated]], start: int, end: int, value: Stated) -> None:
-    if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
-        found.append((start, end, value))

@@ -142,20 +142,19 @@ class _Groups:
         """Merge the groups of each pair for one reason, unless they have two specific types or are kept apart."""
         for pair in pairs:
             first, second = sorted(map(self.root, pair), key=lambda row: self.rank[row])
-            if first != second and self._may_join(first, second, reason) and not self._are_apart(first, second):
+            if first != second and self._may_join(first, second, reason):
                 self._parent[second] = first
                 self._why[second] = (reason, _SCORES[reason])
                 if second in self._apart:
                     self._apart.setdefault(first, set()).update(self._apart.pop(second))
 
     def _may_join(self, first: int, second: int, reason: str) -> bool:
+        if any(self.root(row) == second for row in self._apart.get(first, ())):
+            return False
         types, names = self._keys.key_types, self._keys.names
         is_generic = self.is_generic[first] or self.is_generic[second]
         is_translated = reason == SAID and is_cjk(names[first]) != is_cjk(names[second])
         return reason == DECIDED or types[first] == types[second] or bool(is_generic) or is_translated
-
-    def _are_apart(self, first: int, second: int) -> bool:
-        return any(self.root(row) == second for row in self._apart.get(first, ()))
 
     def alignment(self) -> Alignment:
         """Every row that is not canonical."""

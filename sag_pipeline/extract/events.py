@@ -26,6 +26,26 @@ _MOST_ROWS = 10_000
 """Most pairs of a word and a chunk compared for one event: its rarest words are used, as common ones place nothing."""
 
 
+def make_event(
+    document: Document, chunk: Chunk, index: int, content: str, times: int = 0, span: tuple[int, int] | None = None
+) -> Event:
+    """An event of a chunk; `times` is how often its content came before there, `span` where it stands."""
+    return Event(
+        event_id=make_id("e", chunk.chunk_id, content, times),
+        document_id=document.document_id,
+        chunk_id=chunk.chunk_id,
+        event_index=index,
+        content=content,
+        title=document.title,
+        start=span[0] if span else None,
+        end=span[1] if span else None,
+    )
+
+
+_Given = tuple[Mapping[str, Any], str, tuple[int, int] | None]
+"""A supplied event, its content on one line, and where that stands."""
+
+
 def given_events(document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
     """The supplied events, keys and triples of `document.extraction`, one extraction per chunk, which may be empty.
 
@@ -40,11 +60,11 @@ def given_events(document: Document, chunks: Sequence[Chunk]) -> list[Extraction
         return []
     contents = [" ".join(str(raw["content"]).split()) for raw in raw_events]
     places = _Places(document, chunks, contents)
-    gathered: dict[int, list[tuple[Mapping[str, Any], tuple[int, int] | None]]] = defaultdict(list)
+    gathered: dict[int, list[_Given]] = defaultdict(list)
     for raw, content in zip(raw_events, contents, strict=True):
         if content:
             row, span = places.of(content)
-            gathered[row].append((raw, span))
+            gathered[row].append((raw, content, span))
     return [_extraction(document, chunk, gathered[row]) for row, chunk in enumerate(chunks)]
 
 
@@ -81,25 +101,13 @@ class _Places:
         return sorted(kept or terms[:1])
 
 
-def _extraction(
-    document: Document, chunk: Chunk, raws: Sequence[tuple[Mapping[str, Any], tuple[int, int] | None]]
-) -> Extraction:
+def _extraction(document: Document, chunk: Chunk, given: Sequence[_Given]) -> Extraction:
     events: list[Event] = []
     keys: list[EventKey] = []
     triples = []
     seen: Counter[str] = Counter()
-    for raw, span in raws:
-        content = " ".join(str(raw["content"]).split())
-        event = Event(
-            event_id=make_id("e", chunk.chunk_id, content, seen[content]),
-            document_id=document.document_id,
-            chunk_id=chunk.chunk_id,
-            event_index=len(events),
-            content=content,
-            title=document.title,
-            start=span[0] if span else None,
-            end=span[1] if span else None,
-        )
+    for raw, content, span in given:
+        event = make_event(document, chunk, len(events), content, seen[content], span)
         seen[content] += 1
         named = list(_keys(document, raw.get("keys") or ()))
         own = [key for key, same_as in named if same_as is None]
@@ -209,26 +217,13 @@ def events_from_reply(document: Document, chunk: Chunk, answer: ExtractedEvents)
     An event that occurs in the chunk word for word has its span.
     """
     events: list[Event] = []
-    seen: Counter[str] = Counter()
+    seen = {""}
     for raw in (event for one in answer.passages for event in one.events):
         content = _BULLET.sub("", " ".join(raw.split()))[:LONGEST_EVENT]
         name = normal_name(content)
-        seen[name] += 1
-        if name and seen[name] == 1:
-            events.append(_event(document, chunk, len(events), content))
+        if name not in seen:
+            seen.add(name)
+            start = chunk.start + chunk.text.find(content)
+            span = (start, start + len(content)) if content in chunk.text else None
+            events.append(make_event(document, chunk, len(events), content, span=span))
     return events
-
-
-def _event(document: Document, chunk: Chunk, index: int, content: str) -> Event:
-    place = chunk.text.find(content)
-    start = chunk.start + place if place >= 0 else None
-    return Event(
-        event_id=make_id("e", chunk.chunk_id, content, 0),
-        document_id=document.document_id,
-        chunk_id=chunk.chunk_id,
-        event_index=index,
-        content=content,
-        title=document.title,
-        start=start,
-        end=start + len(content) if start is not None else None,
-    )

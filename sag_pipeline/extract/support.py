@@ -176,10 +176,10 @@ class SupportingText:
             return f"numbers that its text does not have: {', '.join(numbers[:_SHOWN])}"
         stems = [one for one in _stems(text) if not is_cjk(one)]
         runs = _CHINESE.findall(_NEGATING.sub("", fold(text)))
-        openers = opening_words(text)
+        openers, elsewhere = opening_words(text), _stems(self._document)
         named = [part.strip(_EDGES) for part in text.split()]
         named = [part for part in named if part[:1].isupper() and part not in openers]
-        unknown = [part for part in named if not all(self._has(one) or one in self._elsewhere for one in _stems(part))]
+        unknown = [part for part in named if not all(self._has(one) or one in elsewhere for one in _stems(part))]
         known = frozenset[str]().union(*map(_stems, {*named} - {*unknown}))
         missing = sorted(one for one in stems if one not in known and not self._has(one))
         pieces = [(run, piece) for run in runs for piece in self._uncovered(run)]
@@ -203,10 +203,6 @@ class SupportingText:
     @cached_property
     def _numbers(self) -> frozenset[float]:
         return frozenset(_numbers(self.text, self._language))
-
-    @property
-    def _elsewhere(self) -> frozenset[str]:
-        return _stems(self._document)
 
     @cached_property
     def _clauses(self) -> tuple[Clause, ...]:

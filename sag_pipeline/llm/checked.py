@@ -40,7 +40,8 @@ class Refusals:
     def keeps(self, said: str, fault: str) -> bool:
         """Whether something can stay; else it is noted with its fault."""
         if fault:
-            self.found.append(f"{_short(said)!r}: {fault}")
+            shown = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+            self.found.append(f"{shown!r}: {fault}")
         return not fault
 
     def reason(self, table: str) -> str:
@@ -200,7 +201,3 @@ def supported_sections(answer: SectionMarks, evidence: SupportingText, refused: 
         for mark in answer.sections
     ]
     return answer.model_copy(update={"sections": kept})
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -82,14 +82,12 @@ def _model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]]
 
 def result_of_replies(table: str, records: tuple[Any, ...], got: Replies, refused: Refusals | None) -> StepResult:
     """The records; without an answer to some question they are incomplete, what was left out is a warning."""
-    missing, warning = _missing(table, got), refused.reason(table) if refused else ""
-    return StepResult(records, "; ".join(filter(None, (missing, warning))) if missing else "", warning)
-
-
-def _missing(table: str, got: Replies) -> str:
-    """Why rows are missing; empty if every question was answered."""
+    warning = refused.reason(table) if refused else ""
     errors = [reply for reply in got if isinstance(reply, ModelError)]
-    return f"{table}: {len(errors)} of {len(got)} questions without an answer, the first: {errors[0]}" if errors else ""
+    if not errors:
+        return StepResult(records, "", warning)
+    missing = f"{table}: {len(errors)} of {len(got)} questions without an answer, the first: {errors[0]}"
+    return StepResult(records, "; ".join(filter(None, (missing, warning))), warning)
 
 
 _JOINED: Final = " joined"

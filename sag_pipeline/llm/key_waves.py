@@ -169,23 +169,13 @@ def _nearest(
     blocks[:] = [joined(blocks)]
     found = []
     for start in range(0, rows, _BLOCK):
-        cosines = _cosines(vectors[start : start + _BLOCK], blocks[0])
-        for row in cosines:
-            best = [(float(row[i]), values[i]) for i in _largest(row, count)]
+        product = vectors[start : start + _BLOCK] @ blocks[0].T
+        cosines = np.asarray(product.toarray() if isinstance(product, csr_array) else product, np.float32)
+        for row in np.round(cosines, _DIGITS):
+            bound = np.partition(row, -count)[-count] if len(row) > count else 0.0
+            best = [(float(row[i]), values[i]) for i in np.flatnonzero((row >= bound) & (row > 0)).tolist()]
             found.append(sorted(best, key=lambda one: (-one[0], one[1]))[:count])
     return found
-
-
-def _cosines(vectors: Vectors, known: Vectors) -> npt.NDArray[np.float32]:
-    product = vectors @ known.T
-    dense = np.asarray(product.toarray() if isinstance(product, csr_array) else product, np.float32)
-    return np.round(dense, _DIGITS)
-
-
-def _largest(row: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.intp]:
-    """Positions of the `count` largest numbers above 0, and of those equal to the last."""
-    bound = np.partition(row, -count)[-count] if len(row) > count else 0.0
-    return np.flatnonzero((row >= bound) & (row > 0))
 
 
 @dataclass(frozen=True)

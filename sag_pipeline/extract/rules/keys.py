@@ -57,7 +57,9 @@ def offline_keys(
     for event in events:
         text, own = document.text, mentions
         if event.start is None or event.end is None:
-            text, own = event.content, _by_itself(event.content, index, document.language, recogniser)
+            text = event.content
+            own = read_mentions(text, document.language, recogniser)[0]
+            own = sorted([*own, *outside(index.mentions(text), own)], key=lambda m: (m.start, -m.end))
         else:
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
@@ -90,11 +92,6 @@ def _with_own_names(document: Document, title: Key | None, links: list[EventKey]
         else one
         for one in links
     ]
-
-
-def _by_itself(content: str, index: NameIndex, language: str, recogniser: str) -> list[Mention]:
-    own = read_mentions(content, language, recogniser)[0]
-    return sorted([*own, *outside(index.mentions(content), own)], key=lambda m: (m.start, -m.end))
 
 
 def _stated_before(event: Event, text: str, index: NameIndex) -> list[Mention]:
@@ -137,17 +134,13 @@ def read_mentions(text: str, language: str = "en", recogniser: str = RULES) -> t
     Names do not overlap each other, nor do dates and amounts; a date may lie in a name (`2018 Impact Factor`).
     """
     exact = list(dates(text, language))
-    exact += outside((found for found in quantities(text, language) if not _is_ordinal(text, found.start)), exact)
+    amounts = (found for found in quantities(text, language) if text[max(0, found.start - 1) : found.start] != "第")
+    exact += outside(amounts, exact)
     lines = logical_lines(text)
     named, index = names(text, recognised(recogniser, text, language))
     named = _not_within(named, exact)
     named += outside(topics(text, lines), named)
     return sorted([*named, *exact], key=lambda m: (m.start, -m.end)), index
-
-
-def _is_ordinal(text: str, start: int) -> bool:
-    """Whether a number counts in a series and is no amount: 第352条."""
-    return start > 0 and text[start - 1 : start] == "第"
 
 
 def _is_ahead(mentions: Iterable[Mention], context_date: str | None) -> bool:

@@ -147,11 +147,7 @@ class NameIndex:
 def _is_whole(text: str, start: int, end: int) -> bool:
     """Whether no word of Latin letters goes on at an end of a name."""
     pairs = (text[max(0, start - 1) : start + 1], text[end - 1 : end + 1])
-    return not any(map(_is_within_word, pairs))
-
-
-def _is_within_word(pair: str) -> bool:
-    return len(pair) == 2 and pair.isalnum() and max(pair) <= _LAST_LATIN  # noqa: PLR2004  two characters
+    return not any(len(pair) == 2 and pair.isalnum() and max(pair) <= _LAST_LATIN for pair in pairs)  # noqa: PLR2004
 
 
 def longest_only(mentions: Iterable[Mention]) -> list[Mention]:

@@ -4,8 +4,7 @@ import pytest
 
 from sag_pipeline.extract.chunks import split_chunks
 from sag_pipeline.extract.rules.events import offline_events
-from sag_pipeline.extract.rules.keys import offline_keys
-from sag_pipeline.extract.rules.own_names import own_names
+from sag_pipeline.extract.rules.keys import offline_keys, own_names
 from sag_pipeline.extract.sections import untitled
 from sag_retrieval.core.records import TITLE, Document
 from sag_retrieval.language.detection import detect_language

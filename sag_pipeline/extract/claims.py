@@ -379,12 +379,7 @@ def sentences_of(whole: Claim) -> list[Claim]:
 
 
 def silences(texts: Sequence[str]) -> list[frozenset[str]]:
-    """Of each text the expressions of `revising` that neither it nor a part of it matches, told for all at once.
-
-    Examples:
-        >>> [sorted({"corrects", "hedged"} & each) for each in silences(["It was wrong.", "It is said to be 5."])]
-        [['hedged'], ['corrects']]
-    """
+    """Of each text the expressions of `revising` that neither it nor a part of it matches, told for all at once."""
     known = dict[int, frozenset[str]]()
     rows = pc.replace_substring_regex(pa.array(texts, pa.string()), "[İı]", "i")  # which RE2 takes for other letters
     codes = np.zeros(len(rows), np.int64)

@@ -110,11 +110,7 @@ def read_cells(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[s
 
 
 def read_decisions(path: Path) -> NameDecisions:
-    """The decisions of a file; none where there is no file.
-
-    Raises:
-        SourceError: If the file cannot be read, or a line is wrong, with its number.
-    """
+    """The decisions of a file; none where there is no file."""
     found = tuple(_decision(path, line, cells) for line, cells in read_cells(path, _COLUMNS))
     _refuse_contradictions(path, found)
     return NameDecisions(found)
@@ -150,11 +146,7 @@ def _refuse_contradictions(path: Path, found: Iterable[NameDecision]) -> None:
 
 
 def add_decision(path: Path, verb: DecisionVerb, name: str, other: str) -> NameDecision:
-    """Add a line to the file, which is made where it is not.
-
-    Raises:
-        SourceError: If the file has the same line or one that says otherwise, or cannot be read.
-    """
+    """Add a line to the file, which is made where it is not."""
     before = read_decisions(path).lines
     text = path.read_text(encoding="utf-8").rstrip("\n") if path.exists() else ",".join(_COLUMNS)
     cells = [verb, " ".join(name.split()), " ".join(other.split())]
@@ -171,11 +163,7 @@ def add_decision(path: Path, verb: DecisionVerb, name: str, other: str) -> NameD
 
 
 def remove_decision(path: Path, number: int | None = None) -> NameDecision:
-    """Take a line out of the file, or the last one.
-
-    Raises:
-        SourceError: If the file has no decision there, or cannot be read.
-    """
+    """Take a line out of the file, or the last one."""
     found = {one.line: one for one in read_decisions(path).lines}
     gone = found.get(max(found, default=0) if number is None else number)
     if gone is None:
@@ -224,11 +212,7 @@ def decide_name(verb: DecisionVerb, name: str, other: str, *, home: Path | str |
 
 
 def _type_named(written: str, types: KeyTypes) -> str:
-    """The type of names that a name in any language means.
-
-    Raises:
-        QueryError: If the schema has none.
-    """
+    """The type of names that a name in any language means."""
     found = types.named(written)
     if found is None or found.kind != "text":
         known = KeyTypes(tuple(each for each in types if each.kind == "text"))

@@ -78,12 +78,7 @@ def bare_name(name: str, key_type: str) -> str:
 
 
 def title_name(title: str) -> str:
-    """The normal name of a title without a final addition in brackets.
-
-    Examples:
-        >>> title_name("Ann Lee (chemist)"), title_name("苹果（公司）"), title_name("(untitled)")
-        ('ann lee', '苹果', 'untitled')
-    """
+    """The normal name of a title without a final addition in brackets."""
     return normal_name(bare_title(title))
 
 
@@ -93,12 +88,7 @@ def bare_title(title: str) -> str:
 
 
 def is_telling(name: str) -> bool:
-    """Whether a normal name is long enough to be unambiguous: two words, or four Chinese characters.
-
-    Examples:
-        >>> is_telling("ann lee"), is_telling("mercury"), is_telling("苹果公司")
-        (True, False, True)
-    """
+    """Whether a normal name is long enough to be unambiguous: two words, or four Chinese characters."""
     return len(name) >= _TELLING if is_cjk(name) else " " in name
 
 
@@ -137,12 +127,7 @@ _RUN = _SAYS["word_run"]
 
 
 def words_of(text: str) -> set[str]:
-    """Words in American spelling, and pairs of Chinese characters.
-
-    Examples:
-        >>> sorted(words_of("The Centre of 绿源"))
-        ['center', '绿源']
-    """
+    """Words in American spelling, and pairs of Chinese characters."""
     found = words(text)
     pairs = {one + other for one, other in pairwise(found) if is_cjk(one) and is_cjk(other)}
     return pairs | {
@@ -151,12 +136,7 @@ def words_of(text: str) -> set[str]:
 
 
 def short_names(text: str) -> set[str]:
-    """Names in capitals, folded.
-
-    Examples:
-        >>> short_names("The NHL of Ohio")
-        {'nhl'}
-    """
+    """Names in capitals, folded."""
     found = _RUN.findall(text)
     return {
         fold(word) for word in found if _SHORTEST <= len(word) <= _LONGEST_SHORT and word.isupper() and word.isascii()
@@ -179,12 +159,7 @@ def initials(text: str) -> set[str]:
 
 
 def whole_initials(name: str) -> set[str]:
-    """The initials of all capitalised words of a name; empty for less than two.
-
-    Examples:
-        >>> whole_initials("Food and Drug Administration")
-        {'fda'}
-    """
+    """The initials of all capitalised words of a name; empty for less than two."""
     return {fold("".join(word[0] for word in run)) for run in [*_runs(name)][:1]}
 
 

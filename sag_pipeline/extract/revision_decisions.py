@@ -29,11 +29,7 @@ class RevisionDecision:
 
 
 def read_revision_decisions(home: Path) -> dict[str, RevisionDecision]:
-    """The decisions of a home by the id of the revision, the last line of each; none where there is no file.
-
-    Raises:
-        SourceError: If the file cannot be read, or a line is wrong, with its number.
-    """
+    """The decisions of a home by the id of the revision, the last line of each; none where there is no file."""
     path, found = home / FILE, {}
     for number, cells in read_cells(path, _COLUMNS):
         verb = next((one for one in get_args(RevisionVerb) if one == cells[0].lower()), None)

@@ -38,11 +38,7 @@ _ID: Final = ("doc_id", "document_id", "id")
 
 
 def outermost_json(text: str) -> dict[str, Any]:
-    """The object between the first `{` and the last `}` of a text.
-
-    Raises:
-        SourceError: If there is none, or it is not valid JSON.
-    """
+    """The object between the first `{` and the last `}` of a text."""
     start, end = text.find("{"), text.rfind("}")
     if not 0 <= start < end:
         raise SourceError(f"no JSON object in {text[:60]!r}")
@@ -255,12 +251,7 @@ def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
 
 
 def stored_type(written: str) -> str:
-    """A type of another system as the default schema calls it, else in lower case.
-
-    Examples:
-        >>> stored_type("Organization"), stored_type("Gene")
-        ('organisation', 'gene')
-    """
+    """A type of another system as the default schema calls it, else in lower case."""
     named = default_schema().every.named(written)
     return named.name if named else written.lower()
 
@@ -304,11 +295,7 @@ def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> 
 
 
 def read_graph(source: Path) -> SourceRow:
-    """A merged graph: the file itself, or the graphs of its lines, cleaned and merged.
-
-    Raises:
-        SourceError: If the file cannot be read, or a line has no `doc_id`.
-    """
+    """A merged graph: the file itself, or the graphs of its lines, cleaned and merged."""
     if source.suffix != ".jsonl":
         try:
             return outermost_json(source.read_text(encoding="utf-8"))
@@ -343,11 +330,7 @@ def graph_of_release(release: Release) -> dict[str, Any]:
 
 
 def write_graph(release: Release, out: Path, form: str = "kg") -> dict[str, int]:
-    """Write the graph of a release to a file or folder, whole or not at all; returns its counts.
-
-    Raises:
-        SourceError: If a folder is to be written and there is something.
-    """
+    """Write the graph of a release to a file or folder, whole or not at all; returns its counts."""
     graph = graph_of_release(release)
     durable.make_folder(out.parent)
     draft = out.with_name(f".{out.name}.{uuid4().hex}")
@@ -365,11 +348,7 @@ def write_graph(release: Release, out: Path, form: str = "kg") -> dict[str, int]
 
 
 def write_tables(release: Release, out: Path) -> dict[str, int]:
-    """Write every table of a release to a new DuckDB file, whole or not at all; goes with the next version.
-
-    Raises:
-        SourceError: If the file exists: a database that somebody works with is never replaced.
-    """
+    """Write every table of a release to a new DuckDB file, whole or not at all; goes with the next version."""
     if out.exists():
         raise SourceError(f"{out} exists; remove it, or name another file with --out")
     durable.make_folder(out.parent)
@@ -431,11 +410,7 @@ _NO_FILE: Final = frozenset({"", "unknown_source"})
 
 
 def lightrag_documents(folder: Path) -> Iterator[GivenDocument]:
-    """The documents of a LightRAG working folder with its default stores, as those of GraphRAG.
-
-    Raises:
-        SourceError: If a file is missing or cannot be read.
-    """
+    """The documents of a LightRAG working folder with its default stores, as those of GraphRAG."""
     import igraph  # noqa: PLC0415  slow to load
 
     try:
@@ -536,12 +511,7 @@ def _described(row: SourceRow, names: Sequence[str], types: Mapping[str, str]) -
 
 
 def spelling_in(name: str, text: str) -> str:
-    """A name in the spelling of the text, or unchanged if the text does not contain it.
-
-    Examples:
-        >>> spelling_in("BOB CRATCHIT", "The clerk, Bob Cratchit, shivers."), spelling_in("FRED", "A nephew.")
-        ('Bob Cratchit', 'FRED')
-    """
+    """A name in the spelling of the text, or unchanged if the text does not contain it."""
     place = text.casefold().find(name.casefold())
     found = text[place : place + len(name)]
     return found if place >= 0 and fold(found) == fold(name) else name

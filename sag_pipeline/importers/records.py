@@ -127,12 +127,7 @@ def listed(value: object) -> list[Any]:
 
 
 def as_key(name: str, key_type: str = UNTYPED) -> tuple[str, str]:
-    """A name as a key; one without a type that is a date gets the type `date`.
-
-    Examples:
-        >>> as_key("March 5, 2019"), as_key("Paris")
-        (('date', '2019-03-05'), ('entity', 'Paris'))
-    """
+    """A name as a key; one without a type that is a date gets the type `date`."""
     if key_type == UNTYPED:
         mention = next(dates(name), None)
         if mention is not None and (mention.start, mention.end) == (0, len(name)) and mention.key_type == "date":
@@ -207,11 +202,7 @@ def openie_documents(
 
 
 def openie_file(source: Path) -> Path:
-    """The newest file of extractions below a folder of HippoRAG, `openie_results_….json`; a file is that itself.
-
-    Raises:
-        SourceError: If there is none.
-    """
+    """The newest file of extractions below a folder of HippoRAG, `openie_results_….json`; a file is that itself."""
     found = sorted(source.rglob("openie_*results*.json"), key=lambda path: path.stat().st_mtime_ns)
     if source.is_dir() and not found:
         raise SourceError(f"{source} holds no openie_results_….json of HippoRAG; name its folder of outputs")

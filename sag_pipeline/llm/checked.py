@@ -78,10 +78,7 @@ def evidence_of_events(inputs: StepInput, events: Sequence[Event]) -> dict[str, 
 
 
 def supported_events(events: Sequence[Event], evidence: SupportingText, refused: Refusals) -> list[Event]:
-    """The events of a chunk that its passage supports, numbered again.
-
-    Source: docs/algorithm.md §extraction.31.
-    """
+    """The events of a chunk that its passage supports, numbered again (docs/algorithm.md §extraction.31)."""
     kept = [
         event
         for event in events

@@ -69,12 +69,7 @@ class NamePair(Pair):
 
 
 def excerpt(sentence: str, name: str) -> str:
-    """What stands around a name in a sentence; its start if it does not hold the name.
-
-    Examples:
-        >>> excerpt("A" * 80 + " Ann Lee sings.", "Ann Lee")
-        'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA Ann Lee sings.'
-    """
+    """What stands around a name in a sentence; its start if it does not hold the name."""
     before = (_EXCERPT - len(name)) // 2
     latest = max(0, len(sentence) - _EXCERPT)
     start = min(max(0, sentence.find(name) - before), latest)

@@ -129,13 +129,7 @@ class Page:
 
 
 def is_field_line(text: str, line: Line) -> bool:
-    """Whether a line is a label with its value, or a few words with figures, as a row of a table without borders.
-
-    Example:
-        >>> text = "Born: 8 June 1998"
-        >>> is_field_line(text, Line(LineKind.PROSE, 0, len(text)))
-        True
-    """
+    """Whether a line is a label with its value, or a few words with figures, as a row of a table without borders."""
     if line.kind not in (LineKind.PROSE, LineKind.ITEM):
         return False
     return bool(_SAYS["field"].match(text, line.start, line.end)) or _has_figures(text[line.start : line.end])

@@ -50,12 +50,7 @@ def joined_headers(columns: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def row_fact(columns: Sequence[str], cells: Sequence[str]) -> str:
-    """What a row states.
-
-    Example:
-        >>> row_fact(["Site", "", "EUR"], ["Oslo", "NaN", "351.67"])
-        'Site: Oslo; EUR: 351.67'
-    """
+    """What a row states: `Site: Oslo; EUR: 351.67`."""
     names = [*columns, *[""] * len(cells)]
     return "; ".join(
         f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if not is_empty(cell)

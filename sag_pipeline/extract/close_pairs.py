@@ -78,10 +78,7 @@ def _by_words(names: Sequence[str], rows: Sequence[int]) -> Iterator[tuple[int, 
     weight = {term: float(np.log(1 + len(rows) / len(found))) for term, found in places.items()}
     totals = np.array([sum(weight[term] for term in sorted(own)) for own in terms])
     shared = [found for found in places.values() if 1 < len(found) <= _COMMON]
-    columns = [n for n, found in enumerate(shared) for _ in found]
-    held = [place for found in shared for place in found]
-    values = [np.sqrt(np.log(1 + len(rows) / len(found))) for found in shared for _ in found]
-    matrix = csr_array(coo_array((values, (held, columns)), (len(rows), len(shared))))
+    matrix = _matrix(shared, [float(np.sqrt(np.log(1 + len(rows) / len(found)))) for found in shared], len(rows))
     product = triu(matrix @ matrix.T, 1).tocoo()
     one, other = product.coords
     part = product.data / np.minimum(totals[one], totals[other])
@@ -116,18 +113,21 @@ def _by_vectors(names: Sequence[str], rows: Sequence[int]) -> Iterator[tuple[int
 
 def _letters(names: Sequence[str]) -> csr_array:
     """Vectors of length 1 over pairs of Chinese characters and threes of letters; common ones weigh less."""
-    found = [_pieces(name) for name in names]
-    counts: dict[str, int] = defaultdict(int)
-    for own in found:
-        for piece in own:
-            counts[piece] += 1
-    column = {piece: n for n, piece in enumerate(counts)}
-    data = [float(np.log(1 + len(names) / counts[piece])) for own in found for piece in own]
-    rows = [row for row, own in enumerate(found) for _ in own]
-    columns = [column[piece] for own in found for piece in own]
-    matrix = csr_array(coo_array((data, (rows, columns)), (len(names), max(1, len(column)))))
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, name in enumerate(names):
+        for piece in _pieces(name):
+            places[piece].append(place)
+    held = list(places.values())
+    matrix = _matrix(held, [float(np.log(1 + len(names) / len(found))) for found in held], len(names))
     lengths = np.sqrt(np.asarray(matrix.power(2).sum(axis=1)).ravel())
     return csr_array(matrix.multiply((1 / np.maximum(lengths, 1e-9))[:, None]))
+
+
+def _matrix(places: Sequence[Sequence[int]], weights: Sequence[float], names: int) -> csr_array:
+    """A row for each name, a column with its weight for each term, by the names that have it."""
+    columns = np.repeat(np.arange(len(places)), [len(found) for found in places])
+    rows = [place for found in places for place in found]
+    return csr_array(coo_array((np.take(weights, columns), (rows, columns)), (names, max(1, len(places)))))
 
 
 def _pieces(name: str) -> list[str]:

@@ -7,8 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from sag_pipeline.extract.questions import PROMPTS, prompt_language
-from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.language.central import CentralMethod, by_importance
 from sag_retrieval.language.layout import LineKind, logical_lines, marker_length
@@ -23,13 +22,15 @@ READ = 6_000
 """Characters of a document that a model reads for its title: the start says what it is."""
 _LONGEST_TITLE = 200
 _QUOTES = "\"'“”‘’《》「」# "
+_WINDOW = 200
+"""Sentences rated together; the best of all windows are rated again."""
 _LONGEST_SENTENCE = 600
 _SHORTEST_SENTENCE = 5
 _ENDS = tuple('.!?。！？…"”’」』)）')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryOptions:
+class SummaryOptions(CheckedOptions):
     """How sentences are chosen, how long summaries are, and which documents a model summarises."""
 
     method: CentralMethod = "luhn"
@@ -40,14 +41,6 @@ class SummaryOptions:
     """Sentences of a summary."""
     max_characters: Annotated[int, Bounds(1), Internal()] = 500
     """Longest summary."""
-    window: Annotated[int, Bounds(2), Internal()] = 200
-    """Sentences rated together; the best of all windows are rated again."""
-
-    def __post_init__(self) -> None:
-        """Refuse a window that is not longer than a summary: its rounds would never end."""
-        check_options(self)
-        if self.window <= self.sentence_count:
-            raise SettingsError(f"window={self.window} must be more than sentence_count={self.sentence_count}")
 
 
 def summarise(document: Document, options: SummaryOptions | None = None) -> Summary:
@@ -88,7 +81,7 @@ def _ranked(document: Document, options: SummaryOptions, wanted: int) -> list[tu
         return [rows[at] for at in by_importance([candidates[row] for row in rows], options.method)[:wanted]]
 
     rows = list(range(len(candidates)))
-    window = max(options.window, 2 * wanted)
+    window = max(_WINDOW, 2 * wanted)
     while len(rows) > window:
         rows = [row for at in range(0, len(rows), window) for row in sorted(best(rows[at : at + window]))]
     return [(row, candidates[row]) for row in best(rows)]

@@ -126,11 +126,7 @@ def _given_properties(item: object) -> Properties:
 
 def end_key(name: str) -> Key:
     """The key of a head or tail that is no key of its event: an entity, or a date."""
-    return entity_key(name, DATE if is_attribute(ENTITY, name) else ENTITY)
-
-
-def entity_key(name: str, key_type: str = ENTITY) -> Key:
-    """The text key of a head or tail that is no key of its event."""
+    key_type = DATE if is_attribute(ENTITY, name) else ENTITY
     return Key(make_id("k", key_type, normal_name(name)), key_type, value_string=name.strip())
 
 

@@ -216,35 +216,32 @@ def export_graph(triples: Sequence[Triple], key_types: Mapping[str, str]) -> dic
     return merge_graphs({"doc_id": document, "triples": found} for document, found in by_document.items())
 
 
-def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[GivenEvent]]:
     """Supplied events by document id from a `kg_output.json`, one per triple: sentence, typed keys and the triple.
 
-    Ends have the names and types of their entities (`named_triples`).
+    Ends have the names and types of their entities (`named_triples`), and their aliases are other names of the keys.
 
     Raises:
         SourceError: If the graph has no list of triples, or none of them says its document.
     """
     if not isinstance(graph.get("triples"), list):
         raise SourceError("no list `triples`; a kg_output.json has entities, relations and triples")
+    aliases = {_text(each.get("name")): tuple(_texts(each.get("aliases"))) for each in _objects(graph.get("entities"))}
     triples = named_triples(graph)
-    events: dict[str, dict[str, dict[str, Any]]] = {}
+    events: dict[str, dict[str, GivenEvent]] = {}
     for triple in triples:
-        if triple.get("doc_id") is None or not all(_text(triple.get(part)) for part in _NEEDED):
-            continue
-        head, relation, tail = (_text(triple[part]) for part in _NEEDED)
-        keys = [
-            {"type": stored_type(str(triple.get(f"{end}_type") or ENTITY)), "value": triple[end]}
-            for end in ("head", "tail")
-        ]
-        event = {
-            "content": statement((head, relation_name(relation), tail)),
-            "keys": keys,
-            "triples": [[head, relation, tail]],
-            "properties": _object(triple.get("properties")),
-            "unnamed": triple["unnamed"],
-        }
-        said = json.dumps(event)
-        events.setdefault(str(triple["doc_id"]), {}).setdefault(said, event)
+        head, relation, tail = (_text(triple.get(part)) for part in _NEEDED)
+        if triple.get("doc_id") is not None and head and relation and tail:
+            types = [stored_type(str(triple.get(f"{end}_type") or ENTITY)) for end in ("head", "tail")]
+            event = GivenEvent(
+                statement((head, relation_name(relation), tail)),
+                tuple(zip(types, (head, tail), strict=True)),
+                ((head, relation, tail),),
+                _object(triple.get("properties")),
+                {name: aliases[name] for name in (head, tail) if name in aliases},
+                triple["unnamed"],
+            )
+            events.setdefault(str(triple["doc_id"]), {}).setdefault(repr(event), event)
     if triples and not events:
         raise SourceError(f"none of {len(triples):,} triples has head, relation, tail and `doc_id`, its document")
     return {document: list(found.values()) for document, found in events.items()}
@@ -263,35 +260,20 @@ def _identity(key_type: object, name: str) -> str:
 def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> Iterator[GivenDocument]:
     """The documents of a merged graph, or of the graphs of single documents, one per line of a `.jsonl` file.
 
-    The text of a document is that of its row in `texts`, else its statements. `aliases` of entities are other names of
-    their keys.
+    The text of a document is that of its row in `texts`, else its statements.
 
     Raises:
         SourceError: If the file holds no graph.
     """
     try:
-        graph = read_graph(source)
-        found = events_of_graph(graph)
+        found = events_of_graph(read_graph(source))
     except SourceError as error:
         raise SourceError(str(error) if str(source) in str(error) else f"{source}: {error}") from error
-    aliases = {
-        _text(entity.get("name")): tuple(_texts(entity.get("aliases"))) for entity in _objects(graph.get("entities"))
-    }
     for document, events in found.items():
         row = (texts or {}).get(document, {})
-        given = tuple(
-            GivenEvent(
-                event["content"],
-                tuple((key["type"], key["value"]) for key in event["keys"]),
-                tuple(tuple(triple) for triple in event["triples"]),
-                event["properties"],
-                aliases,
-            )
-            for event in events
-        )
-        text = str(first_of(row, ("text", "passage", "content")) or "\n".join(event.content for event in given))
-        left_out = {"name of an id without an entity": sum(event["unnamed"] for event in events)}
-        yield GivenDocument(document, str(row.get("title") or document), text, given, left_out=left_out)
+        text = str(first_of(row, ("text", "passage", "content")) or "\n".join(event.content for event in events))
+        left_out = {"name of an id without an entity": sum(event.unnamed for event in events)}
+        yield GivenDocument(document, str(row.get("title") or document), text, tuple(events), left_out=left_out)
 
 
 def read_graph(source: Path) -> SourceRow:

@@ -35,6 +35,8 @@ class GivenEvent:
     """What its triples say besides."""
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Other names of its keys, by value."""
+    unnamed: int = 0
+    """Ends of its triples that are ids of nothing known."""
 
     def record(self) -> dict[str, Any]:
         """The event as documents supply it."""

@@ -5,7 +5,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, diags_array
 
 from sag_pipeline.extract.rules.headings import headings_of
 from sag_pipeline.extract.sections import SectionOptions, section_records, untitled
@@ -58,14 +58,8 @@ def _likeness(counts: csr_array, width: int) -> Floats:
     """Cosine of the windows on both sides of every place after the first text."""
     size = counts.shape[0]
     sides = []
-    for first, last in ((-width, 0), (0, width)):
-        ones = [
-            (place - 1, row)
-            for place in range(1, size)
-            for row in range(max(place + first, 0), min(place + last, size))
-        ]
-        rows, columns = np.array(ones, dtype=np.int64).T
-        band = csr_array(coo_array((np.ones(len(ones)), (rows, columns)), shape=(size - 1, size)))
+    for offsets in (range(max(1 - width, 2 - size), 1), range(1, min(width, size - 1) + 1)):
+        band = diags_array([1.0] * len(offsets), offsets=offsets, shape=(size - 1, size), format="csr")
         sides.append(csr_array(band @ counts))
     left, right = sides
     shared = np.asarray(left.multiply(right).sum(axis=1)).ravel()

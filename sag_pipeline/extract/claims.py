@@ -176,11 +176,17 @@ class Claim:
         return frozenset(each for each in found if len(each.strip("0")) >= _EXACT and not _YEAR.fullmatch(each))
 
     @cached_property
-    def terms(self) -> frozenset[str]:
-        """Words beside values and beside words of correction; of Chinese the pairs."""
+    def _besides(self) -> str:
+        """Its words without its values."""
         text = self.content
         for _, _, each in self._placed:
             text = text.replace(each.text, " ", 1)
+        return text
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Words beside values and beside words of correction; of Chinese the pairs."""
+        text = self._besides
         for name in ("corrects", "changes"):
             text = text if name in self.silent else revising(name).sub(" ", text)
         return subject_terms(text)
@@ -193,21 +199,20 @@ class Claim:
     @cached_property
     def numbers(self) -> frozenset[str]:
         """Digits that are no values: they number a thing, and belong to the subject."""
-        text = self.content
-        for _, _, each in self._placed:
-            text = text.replace(each.text, " ", 1)
-        return frozenset(_DIGITS.findall(text))
+        return frozenset(_DIGITS.findall(self._besides))
 
     @cached_property
     def corrects(self) -> str:
         """Words that take back what was said; empty for none."""
-        found = self.says("corrects")
-        return found[0].strip() if found else ""
+        return self._words("corrects")
 
     @cached_property
     def changes(self) -> str:
         """Words that say that something is otherwise now; empty for none."""
-        found = self.says("changes")
+        return self._words("changes")
+
+    def _words(self, name: str) -> str:
+        found = self.says(name)
         return found[0].strip() if found else ""
 
     @cached_property

@@ -89,7 +89,10 @@ class NewVectors:
         try:
             for vectors in self._engine.map("embed", asked(), self._shared):
                 yield from self._without_new(planned)
-                yield self._done(planned.popleft(), vectors)
+                piece = planned.popleft()
+                check_vectors(piece.new, vectors, self._embedding.embedder.dimension)
+                piece.vectors, piece.is_done = [vectors], True
+                yield len(piece.new)
             yield from self._without_new(planned)
         finally:
             if self._is_own:
@@ -114,11 +117,6 @@ class NewVectors:
         while planned and not len(planned[0].new):
             planned.popleft().is_done = True
             yield 0
-
-    def _done(self, piece: _Piece, vectors: Vectors) -> int:
-        check_vectors(piece.new, vectors, self._embedding.embedder.dimension)
-        piece.vectors, piece.is_done = [vectors], True
-        return len(piece.new)
 
     def is_due(self) -> bool:
         """Whether enough is waiting to be appended."""

@@ -21,11 +21,6 @@ class TextBatch:
 
     array: pa.Array
 
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> "TextBatch":
-        """TextBatch as they are."""
-        return cls(pa.array(texts, pa.string()))
-
     def __reduce__(self) -> tuple[Any, ...]:
         """A slice without the rest of its buffers, which pickling it would bring along."""
         return TextBatch, (pa.concat_arrays([self.array]),)

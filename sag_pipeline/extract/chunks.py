@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise, takewhile
@@ -160,10 +160,13 @@ def split_chunks(
     document: Document,
     sections: Sequence[Section],
     options: ChunkOptions | None = None,
-    *,
-    header_of: Callable[[Section], str] | None = None,
+    summary: Summary | None = None,
+    header: HeaderOptions | None = None,
 ) -> list[Chunk]:
     """Cut a document into chunks, in order: disjoint, within one section each, covering everything but white space.
+
+    Each has the header of its section (`chunk_header`), in which a title that a model wrote takes the place of the
+    document's own; without `header` the document's title.
 
     Source: docs/algorithm.md §extraction.2.
     """
@@ -171,9 +174,12 @@ def split_chunks(
     units = text_units(document.text)
     seen: Counter[str] = Counter()
     chunks: list[Chunk] = []
-    heading = ""
+    heading, title, said = "", document.title, ""
+    if summary:
+        title, said = summary.made_title or title, summary.summary
     for section in sections:
-        header = header_of(section) if header_of else document.title
+        parts = (title, said, section.title, section.summary, document.language)
+        above = document.title if header is None else chunk_header(*parts, header)
         for passage in pack(document.text, clip(document.text, units, section.start, section.end), sizes):
             heading = passage.heading or heading
             text = document.text[passage.start : passage.end]
@@ -186,31 +192,12 @@ def split_chunks(
                     start=passage.start,
                     end=passage.end,
                     text=text,
-                    header=header,
+                    header=above,
                     heading=heading,
                 )
             )
             seen[text] += 1
     return chunks
-
-
-def chunks_of(
-    document: Document,
-    sections: Sequence[Section],
-    summary: Summary,
-    options: ChunkOptions,
-    header: HeaderOptions,
-) -> list[Chunk]:
-    """Cut a document into chunks under the headers of their sections (`chunk_header`).
-
-    A title that a model wrote stands in the header in place of the document's own.
-    """
-
-    def header_of(section: Section) -> str:
-        title = summary.made_title or document.title
-        return chunk_header(title, summary.summary, section.title, section.summary, document.language, header)
-
-    return split_chunks(document, sections, options, header_of=header_of)
 
 
 def text_units(text: str) -> list[Line]:

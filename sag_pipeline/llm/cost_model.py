@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sag_pipeline.extract.chunks import chunks_of
+from sag_pipeline.extract.chunks import split_chunks
 from sag_pipeline.extract.events import event_requests, events_from_reply, readable
 from sag_pipeline.extract.headers import section_summary_requests
 from sag_pipeline.extract.keys import make_key
@@ -161,7 +161,7 @@ class _Planner:
         sections = self._plan_sections(document)
         if document.extraction is not None:
             return
-        chunks = chunks_of(document, sections, summary, run.chunk, run.header)
+        chunks = split_chunks(document, sections, run.chunk, summary, run.header)
         events = self._plan_events(document, readable(chunks), summary.summary if len(chunks) > 1 else "")
         keys = self._plan_keys(document, events)
         if run.triples_by_model:

@@ -105,7 +105,7 @@ def test_the_header_is_indexed_before_the_text_and_not_stored_in_it():
 )
 def test_a_query_that_names_only_the_title_finds_the_chunk_by_its_header(language, titles, texts, query):
     documents = [Document(t, "s", t, text, language) for t, text in zip(titles, texts, strict=True)]
-    chunks = [chunk for d in documents for chunk in split_chunks(d, untitled(d), header_of=lambda _, d=d: d.title)]
+    chunks = [chunk for d in documents for chunk in split_chunks(d, untitled(d))]
 
     def likeness(indexed: list[str]) -> list[float]:
         embedder = HashingEmbedder(fit(indexed))

@@ -24,16 +24,14 @@ RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 OFFICE: Final = "office"
 STEM: Final = 4
 """First letters by which a noun and its verb are one word: handover, handed."""
+_SAYS = patterns("all")
 _NOUN = patterns("all")["counted_noun"]
 """What is counted, behind a number."""
-_DIGITS = patterns("all")["digits"]
-_CLOCK = patterns("all")["clock"]
 _NUMBER = patterns("all")["number_stated"]
 _SPELLED = patterns("all")["spelled_date"]
 _EXACT: Final = 3
 _BESIDE: Final = 24
 """Characters beside a value in which words tell that it is an old one."""
-_NAMED = patterns("all")["numbered_name"]
 _SPEAKER, _OPENS, _LABEL = (patterns("all")[name] for name in ("speaker_label", "opens_clause", "label_of_words"))
 _YEAR = patterns("all")["year"]
 
@@ -134,7 +132,7 @@ class Claim:
             noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
             kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
             _add(found, amount.start, amount.end, Stated(kind, str(amount.value), named[amount.start : amount.end]))
-        numbers = ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number"))
+        numbers = ((_SAYS["clock"], "clock"), (_NUMBER, "number"), (revising("worded"), "number"))
         for pattern, kind in numbers[: 2 if "worded" in self.silent else 3]:
             for one in pattern.finditer(named):
                 before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
@@ -199,7 +197,7 @@ class Claim:
     @cached_property
     def numbers(self) -> frozenset[str]:
         """Digits that are no values: they number a thing, and belong to the subject."""
-        return frozenset(_DIGITS.findall(self._besides))
+        return frozenset(_SAYS["digits"].findall(self._besides))
 
     @cached_property
     def corrects(self) -> str:
@@ -239,7 +237,7 @@ class Claim:
         groups = {name.partition("_")[0]: value for name, value in found.groupdict().items() if value}
         who, office = list(self.names)[int(groups["who"])], groups["office"]
         is_known = who in self.persons and revising("role").search(office)
-        return Taking(who, office, _NAMED.sub("…", found[0]).strip()) if is_known else None
+        return Taking(who, office, _SAYS["numbered_name"].sub("…", found[0]).strip()) if is_known else None
 
     @cached_property
     def masked(self) -> str:

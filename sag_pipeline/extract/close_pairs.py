@@ -26,7 +26,6 @@ _LEAST_PART = 0.5
 """Least share of the lighter name's weight that both names have."""
 _LEAST_SCORE = 0.4
 _OF_INITIALS, _OF_TWO_INITIALS = 0.95, 0.6
-_NUMBER = patterns("all")["number_of_name"]
 _BLOCK = 256
 _LEAST_COSINE = 0.5
 _MOST_COMPARED = 20_000
@@ -65,7 +64,7 @@ def _may_be_one(keys: KeyColumns, one: int, other: int) -> bool:
     types = keys.key_types[one], keys.key_types[other]
     if types[0] != types[1] and not GENERIC_TYPES & set(types):
         return False
-    numbers = [set(_NUMBER.findall(keys.values[row])) for row in (one, other)]
+    numbers = [set(patterns("all")["number_of_name"].findall(keys.values[row])) for row in (one, other)]
     return not all(numbers) or numbers[0] == numbers[1]
 
 

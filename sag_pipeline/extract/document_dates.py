@@ -43,16 +43,13 @@ _HOLDS = pattern_of_all("holds_until")
 """What stands before the day from or until which something holds; it is not the day on which it was written."""
 _EFFECTIVE = pattern_of_all("effective_date")
 """What stands beside the day from which a policy or a contract holds: better than no day where no other is named."""
-_HASHES = _SAYS["marked_heading"]
 _TIME_BEHIND = _SAYS["time_behind"]
-_OPENS_LINE = _SAYS["opens_line"]
 _WHOLE_DAY = len("2025-03-02")
 _LEVELS = 7
 """A line that is a date alone is a heading below all marked ones."""
 _LINE = _SAYS["line_that_dates"]
 """Lines that may date what follows: headings, short lines, and openings of messages."""
 _DIGIT = _SAYS["digit"]
-_DIGITS = _SAYS["digits_of_a_date"]
 _NUMBERED_DAY = patterns("all")["numbered_day"]
 """A day in the name of a file with a number behind it: `2019-03-12-007.txt`."""
 QUOTES_BELOW = re.compile(revising("quotes_below").pattern, re.IGNORECASE | re.MULTILINE)
@@ -123,7 +120,7 @@ def file_name_dates(name: str, text: str = "") -> list[str]:
     for part in reversed(name.split("/")):
         marks = zip(f" {part}", part, strict=False)
         spaced = "".join(" " if mark == "_" or (mark == "-" and before.isalpha()) else mark for before, mark in marks)
-        for digits in _DIGITS.findall(spaced):
+        for digits in _SAYS["digits_of_a_date"].findall(spaced):
             readings = list(_readings(digits))
             known = {day.value for day in _days(text, "en")} if len(readings) > 1 else frozenset[str]()
             found += [next((each for each in readings if each in known), readings[0])] if readings else []
@@ -233,7 +230,7 @@ def _places(text: str, language: str, title: str) -> Iterator[tuple[int, Context
 
     The title is no such place: what it is about (`Harvest 2025`) may be older than what stands below it.
     """
-    marks = [(found.start(), len(found["hashes"])) for found in _HASHES.finditer(text)]
+    marks = [(found.start(), len(found["hashes"])) for found in _SAYS["marked_heading"].finditer(text)]
     dated = [(found, *_kind_of(text, found)) for found in _days_of_lines(text, language)]
     heads = {text.rfind("\n", 0, day.start) + 1: day.value for day, kind, _ in reversed(dated) if kind == HEADING}
     if marks and heads and bare_heading(text[marks[0][0] : text.find("\n", marks[0][0])]) == title:
@@ -263,7 +260,7 @@ def _places(text: str, language: str, title: str) -> Iterator[tuple[int, Context
 def _kind_of(text: str, day: _Day) -> tuple[str, int]:
     """Whether a date opens a chat's message, is a heading or stands in one; and the level of what it dates."""
     before, after = _line_around(text, day)
-    if _OPENS_LINE.fullmatch(before) and _TIME_BEHIND.match(after):
+    if _SAYS["opens_line"].fullmatch(before) and _TIME_BEHIND.match(after):
         return STAMP, _LEVELS + 1
     if before.startswith("#"):
         return HEADING, 0

@@ -54,14 +54,10 @@ def title_key(document: Document) -> Key | None:
     return make_key(TITLE, document.title[:LONGEST_VALUE])
 
 
-def main_key(document: Document, chunk: Chunk) -> Key | None:
-    """The key that a chunk is mainly about: the document's title, else the heading above it, else None."""
-    return title_key(document) or make_key(HEADING, chunk.heading)
-
-
 def main_keys(document: Document, chunks: Sequence[Chunk]) -> list[EventKey]:
-    """The main key of each chunk that has one; `event_id` holds the chunk's id."""
-    pairs = [(chunk.chunk_id, main_key(document, chunk)) for chunk in chunks]
+    """What each chunk is about: its document's title, else the heading above it; `event_id` holds the chunk's id."""
+    title = title_key(document)
+    pairs = [(chunk.chunk_id, title or make_key(HEADING, chunk.heading)) for chunk in chunks]
     return [EventKey(document.document_id, chunk_id, key) for chunk_id, key in pairs if key]
 
 

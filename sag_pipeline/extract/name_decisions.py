@@ -162,19 +162,6 @@ def add_decision(path: Path, verb: DecisionVerb, name: str, other: str) -> NameD
     return made
 
 
-def remove_decision(path: Path, number: int | None = None) -> NameDecision:
-    """Take a line out of the file, or the last one."""
-    found = {one.line: one for one in read_decisions(path).lines}
-    gone = found.get(max(found, default=0) if number is None else number)
-    if gone is None:
-        lines = f"lines with decisions: {', '.join(map(str, found))}" if found else "it has no decision"
-        raise SourceError(f"{path}, line {number or 1} is no decision to undo; {lines}; `sag keys list` shows them")
-    kept = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    del kept[gone.line - 1]
-    durable.write_text(path, "".join(kept))
-    return gone
-
-
 def decide_name(verb: DecisionVerb, name: str, other: str, *, home: Path | str | None = None) -> NameDecision:
     """Decide what a name means; it holds from the next ingest on, through every further one, until it is undone.
 
@@ -226,4 +213,13 @@ def undo_decision(line: int | None = None, *, home: Path | str | None = None) ->
     Raises:
         SourceError: If the file has no decision there.
     """
-    return remove_decision(decisions_file(load_settings(home=home)), line)
+    path = decisions_file(load_settings(home=home))
+    found = {one.line: one for one in read_decisions(path).lines}
+    gone = found.get(max(found, default=0) if line is None else line)
+    if gone is None:
+        lines = f"lines with decisions: {', '.join(map(str, found))}" if found else "it has no decision"
+        raise SourceError(f"{path}, line {line or 1} is no decision to undo; {lines}; `sag keys list` shows them")
+    kept = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    del kept[gone.line - 1]
+    durable.write_text(path, "".join(kept))
+    return gone

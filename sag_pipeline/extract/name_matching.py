@@ -24,9 +24,6 @@ _IN_CASES = _ORGANISATION | _PLACE | words_of_all("PERSON_TYPES") | {"entity", "
 """Types of names, whose Cyrillic words have cases."""
 _LEGAL = frozenset("inc incorporated ltd limited co corp corporation company plc llc gmbh ag".split())
 _SAYS = patterns("all")
-_LEGAL_ZH = _SAYS["legal_form_zh"]
-_PLACE_ZH = _SAYS["place_form_zh"]
-_DIGITS = _SAYS["digits"]
 _SPELLINGS = tuple(
     (re.compile(british), american)
     for british, american in (
@@ -42,7 +39,6 @@ _MAY_VARY = (
     r"|isation|ise(?:$|[ drs])|our|tre(?:$| )|ae|\p{Cyrillic}"
 )
 _TELLING = 4
-_ADDITION = _SAYS["addition_in_brackets"]
 
 
 def compact_name(name: str) -> str:
@@ -52,7 +48,7 @@ def compact_name(name: str) -> str:
         >>> compact_name("302 ai") == compact_name("302ai"), compact_name("v1 2") == compact_name("v12")
         (True, False)
     """
-    digits = _DIGITS.findall(name)
+    digits = _SAYS["digits"].findall(name)
     return name.replace(" ", "") + ("\x1f" + " ".join(digits) if digits else "")
 
 
@@ -67,8 +63,8 @@ def bare_name(name: str, key_type: str) -> str:
         ('organizationcafe', '苹果')
     """
     if is_cjk(name):
-        ending = _LEGAL_ZH if key_type in _ORGANISATION else _PLACE_ZH if key_type in _PLACE else None
-        return compact_name((ending.sub("", name) if ending else name) or name)
+        form = "legal_form_zh" if key_type in _ORGANISATION else "place_form_zh" if key_type in _PLACE else ""
+        return compact_name((_SAYS[form].sub("", name) if form else name) or name)
     found = [spelling(word) for word in (without_cases(name) if key_type in _IN_CASES else name).split()]
     while key_type in _ORGANISATION and len(found) > 1 and found[-1] in _LEGAL:
         found.pop()
@@ -84,7 +80,7 @@ def title_name(title: str) -> str:
 
 def bare_title(title: str) -> str:
     """A title without a final addition in brackets."""
-    return _ADDITION.sub("", title).strip()
+    return _SAYS["addition_in_brackets"].sub("", title).strip()
 
 
 def is_telling(name: str) -> bool:

@@ -60,7 +60,6 @@ _LONGEST_TOPIC: Final = 24
 """Characters of it that are compared at most."""
 _VALUE: Final = "\x01"
 _ENDS_FIELD: Final = frozenset({";", "；", ",", "，", "·", "|", ""})
-_WORD_OR_SIGN = patterns("all")["word_or_sign"]
 _SURE: Final = 0.9
 """Confidence of what is said in words; two statements that are only alike have less."""
 _SHARED: Final = 2
@@ -355,7 +354,7 @@ def _masked(one: Claim) -> list[str]:
     text = one.content
     for each in one.values:
         text = text.replace(each.text, _VALUE, 1)
-    return _WORD_OR_SIGN.findall(
+    return patterns("all")["word_or_sign"].findall(
         "".join(f" {each} " if is_cjk(each) else each for each in text) if is_cjk(text) else text
     )
 

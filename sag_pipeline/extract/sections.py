@@ -21,8 +21,7 @@ LINE_LENGTH = 200
 """Default length of the longest line, in characters."""
 _WINDOW_FILL = 0.9
 
-_SENTENCE_MARK = patterns("all")["sentence_marks"]
-_CLAUSE_MARK = patterns("all")["clause_marks"]
+_SAYS = patterns("all")
 
 
 class Window(NamedTuple):
@@ -68,11 +67,6 @@ def lines_in(text: str, lines: Sequence[Span], window: Window) -> list[tuple[int
     return [(number, line_text(text, lines[number])) for number in range(window.first, window.last + 1)]
 
 
-def length_of(text: str, lines: Sequence[Span], window: Window) -> int:
-    """Characters of a window with the number of every line in brackets, as the published method counts them."""
-    return len("\n".join(f"[{number}] {line}" for number, line in lines_in(text, lines, window)))
-
-
 def _cut(text: str, start: int, end: int, limit: int) -> Iterator[Span]:
     last = start + len(text[start:end].rstrip())
     reach = limit - 1  # the first piece counts its trailing space, as the published method does
@@ -85,11 +79,11 @@ def _cut(text: str, start: int, end: int, limit: int) -> Iterator[Span]:
 
 def _break(text: str, start: int, limit: int, reach: int) -> int:
     piece = text[start : start + limit]
-    marks = max((found.end() for found in _SENTENCE_MARK.finditer(piece)), default=0)
+    marks = max((found.end() for found in _SAYS["sentence_marks"].finditer(piece)), default=0)
     stop = max(start + marks, _after_space(text, start + 1, start + reach))
     if stop > start:
         return stop
-    return start + max((found.end() for found in _CLAUSE_MARK.finditer(piece)), default=limit)
+    return start + max((found.end() for found in _SAYS["clause_marks"].finditer(piece)), default=limit)
 
 
 def _after_space(text: str, start: int, last: int) -> int:
@@ -328,7 +322,8 @@ def _runs(
     if answer is None:
         return [LineRun("", *window)]
     marks = [mark for mark in answer.sections if mark.start_index is not None]
-    if is_splintered(len(marks), length_of(text, lines, window), least_average):
+    read = "\n".join(f"[{number}] {line}" for number, line in lines_in(text, lines, window))
+    if is_splintered(len(marks), len(read), least_average):
         return [LineRun("", *window)]
     if marks and all(mark.end_index is not None for mark in marks):
         return runs_from_ranges([(m.title, m.start_index or 0, m.end_index or 0) for m in marks], window)

@@ -35,12 +35,12 @@ _OPENERS: Final = frozenset(
     " whereas within".split()
 )
 """Words without a meaning of their own that begin a sentence; capitals there show no name."""
-_OPENING = patterns("en")["opening_word"]
 
 
 def opening_words(text: str) -> frozenset[str]:
     """The capitalised words of a text that open a sentence without a meaning of their own."""
-    return frozenset(found[1] for found in _OPENING.finditer(text) if found[1].lower() in _OPENERS)
+    found = patterns("en")["opening_word"].finditer(text)
+    return frozenset(each[1] for each in found if each[1].lower() in _OPENERS)
 
 
 def may_be_name(piece: str, run: str) -> bool:
@@ -78,13 +78,13 @@ def _is_organisation(found: re.Match[str], words_of: Sequence[tuple[int, str, st
     return found["legal"] is not None or is_unknown or words_of[before][2][:1] in _NAMING
 
 
+_SAYS = patterns("all")
 _DIGITS = patterns("all")["grouped_number"]
 _INTEGER = re.compile(r"\d+")
 _SEPARATORS = str.maketrans("．", ".", ",，'’ ")
 _CLAUSE = patterns("all")["clause_border"]
 _CHINESE = patterns("all")["cjk_run"]
 _NEGATING = patterns("zh")["negating"]
-_NUMBERING = patterns("en")["numbering"]
 _SMALL: Final = frozenset("的了是在和与及将为其等也都并于被把由向对从以而且则这那该此有")
 """Characters that hold a Chinese sentence together and say nothing by themselves."""
 _EDGES = "\"'“”‘’()（）[].,;:!?*_"
@@ -100,12 +100,8 @@ _NEGATIONS: Final = frozenset(
     "not no never none nobody nothing neither nor without cannot deny denies denied fail fails failed refuse refuses"
     " refused reject rejects rejected unable false untrue 不 没 未 无 非 否 勿 莫".split()
 )
-_LISTED = patterns("all")["announces_list"]
-_LIST_END = patterns("all")["list_end"]
-_ITEM = patterns("all")["list_comma"]
 _LAST_ITEM = patterns("all")["before_last_item"]
 _MOST_LISTED: Final = 30
-_FULL_HOUR = patterns("all")["full_hour"]
 _LEAST_STEM = 4
 """Two words of one family (`founder`, `founded`) begin with the whole shorter stem, of at least this many letters."""
 _SHOWN = 3
@@ -221,7 +217,7 @@ class SupportingText:
         yield from unseen.split()
 
     def _missing_numbers(self, statement: str) -> Iterator[str]:
-        statement = _FULL_HOUR.sub("  ", statement)
+        statement = _SAYS["full_hour"].sub("  ", statement)
         digits = [found for found in _DIGITS.finditer(statement) if _value(found[0]) not in self._numbers]
         if digits:
             digits = [found for found in digits if not _is_counted(statement, found)]
@@ -247,12 +243,12 @@ def _is_counted(statement: str, number: re.Match[str]) -> bool:
     count = number[0]
     if not count.isdecimal() or not 1 < int(count) <= _MOST_LISTED:
         return False
-    end = _LIST_END.search(statement, number.end())
+    end = _SAYS["list_end"].search(statement, number.end())
     rest = statement[number.end() : end.start() if end else len(statement)]
-    opening = _LISTED.search(rest)
+    opening = _SAYS["announces_list"].search(rest)
     if opening is None:
         return False
-    items = [part for part in _ITEM.split(rest[opening.end() :]) if part.strip()]
+    items = [part for part in _SAYS["list_comma"].split(rest[opening.end() :]) if part.strip()]
     joined = sum(
         1 for part in items for piece in _LAST_ITEM.split(part)[1:] if _LAST_ITEM.split(part)[0].strip() and piece
     )
@@ -261,7 +257,7 @@ def _is_counted(statement: str, number: re.Match[str]) -> bool:
 
 def is_negated(text: str) -> bool:
     """Whether a text has a word that negates."""
-    said = words(_NUMBERING.sub(" ", text))
+    said = words(patterns("en")["numbering"].sub(" ", text))
     return any(word in _NEGATIONS or word.endswith("n't") for word in said)
 
 

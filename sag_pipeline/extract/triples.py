@@ -32,9 +32,6 @@ _PARTS: Final = ("head", "relation", "tail")
 _MOST_EVENTS: Final = 20
 """Events that chunks share a question up to; a chunk with more is asked about alone."""
 _SAYS = patterns("all")
-_NOT_RELATION = _SAYS["not_relation"]
-_AMOUNT = _SAYS["amount_alone"]
-_YEAR = _SAYS["year_alone"]
 
 
 def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:
@@ -88,13 +85,14 @@ def relation_name(relation: str) -> str:
     """
     folded = fold(relation)
     gap = "" if is_cjk(folded) else "_"
-    return gap.join(part for part in _NOT_RELATION.split(folded) if part)
+    return gap.join(part for part in _SAYS["not_relation"].split(folded) if part)
 
 
 def is_entity(name: str) -> bool:
     """Whether a name can be head or tail: not empty, and no bare number, amount or percentage; a year can."""
     bare = name.strip()
-    return bool(normal_name(bare)) and (_YEAR.fullmatch(bare) is not None or _AMOUNT.fullmatch(bare) is None)
+    is_amount = _SAYS["amount_alone"].fullmatch(bare) and not _SAYS["year_alone"].fullmatch(bare)
+    return bool(normal_name(bare)) and not is_amount
 
 
 def is_attribute(key_type: str, name: str) -> bool:

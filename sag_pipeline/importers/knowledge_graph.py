@@ -344,9 +344,9 @@ def write_tables(release: Release, out: Path) -> dict[str, int]:
     return dict(release.tables)
 
 
-TABLES = ("documents", "text_units", "entities", "relationships")
+_NAMED = {"documents": ["id"], "text_units": ["id"], "entities": ["title"], "relationships": ["source", "target"]}
+"""The tables of GraphRAG, and the columns of each that name what it is about."""
 _GEO = "GEO"
-_DATED = ("create_final_", "")
 _LONGEST_EVENT = 300
 
 
@@ -360,14 +360,17 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
     Raises:
         SourceError: If a table is missing, or a row lacks its id or name.
     """
-    return _described_documents({name: _checked(name, read_rows(_file(folder, name))) for name in TABLES})
+    return _described_documents({name: _checked(name, read_rows(_file(folder, name))) for name in _NAMED})
 
 
 def _described_documents(
     tables: Mapping[str, Sequence[SourceRow]], own: str = "graphrag_id"
 ) -> Iterator[GivenDocument]:
     """The documents of GraphRAG's tables; `own` is the field of the metadata with a document's id there."""
-    units = {row["id"]: _documents_of(row) for row in tables["text_units"]}
+    units = {
+        row["id"]: _texts(row["document_ids"] if row.get("document_ids") is not None else [row.get("document_id")])
+        for row in tables["text_units"]
+    }
     types = {
         row["title"]: stored_type("location" if written == _GEO else written)
         for row in tables["entities"]
@@ -430,14 +433,6 @@ def _joined(part: Any) -> dict[str, Any]:  # noqa: ANN401  igraph has no types
     return {"description": "\n".join(said), "text_unit_ids": units}
 
 
-_NAMED = {
-    "documents": ("id",),
-    "text_units": ("id",),
-    "entities": ("title",),
-    "relationships": ("source", "target"),
-}
-
-
 def _checked(table: str, rows: Iterable[SourceRow]) -> list[SourceRow]:
     """The rows of a table, if each has its id or name as text."""
     kept = list(rows)
@@ -457,11 +452,6 @@ def _file(folder: Path, table: str) -> Path:
     if len(chosen) != 1:
         raise SourceError(f"{folder} holds {len(chosen)} files for GraphRAG's table {table!r}, expected one")
     return chosen[0]
-
-
-def _documents_of(unit: SourceRow) -> list[str]:
-    found = unit.get("document_ids")
-    return _texts(found if found is not None else [unit.get("document_id")])
 
 
 def _texts(value: object) -> list[str]:

@@ -207,10 +207,10 @@ _LEAST_START: Final = 3
 """Letters of a short first name: Tim of Timothy."""
 _READ: Final = 2_000
 """Characters of a document in which its first line of prose is looked for."""
+_SAYS = patterns("all")
 _ABOVE: Final = patterns("all")["headings_above"]
 """Headings before the first line of prose."""
 _ARTICLE: Final = patterns("all")["article"]
-_ENDED: Final = patterns("all")["word_ended"]
 
 
 def own_names(title: str, text: str, names: Iterable[str]) -> set[str]:
@@ -257,7 +257,7 @@ def _opens(opening: str, name: str) -> bool:
     """Whether a text opens with a name, whole."""
     bare = _ARTICLE.sub("", name, count=1) if _ARTICLE.match(name) else name
     for said in (name, bare):
-        if said and opening.startswith(said) and (is_cjk(said) or _ENDED.match(opening, len(said))):
+        if said and opening.startswith(said) and (is_cjk(said) or _SAYS["word_ended"].match(opening, len(said))):
             return True
     return False
 

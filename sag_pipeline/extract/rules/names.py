@@ -121,8 +121,7 @@ _DEFINED = re.compile(
     rf"\s?[（(]\s?(?:{_CALLED})?\s?[:：]?\s?(?P<article>{_ARTICLE})[“「\"]{_ARTICLE}(?P<term>\w[^“”「」\"()（）]{{0,28}}\w)[”」\"]\s?[)）]"
 )
 """A term in quotes that a document uses for the name before it: (以下简称“甲方”), (the “Client”)."""
-_GOES_ON = patterns("all")["other_name_goes_on"]
-_ENDS = patterns("all")["other_name_ends"]
+_SAYS = patterns("all")
 ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
 
 
@@ -314,7 +313,7 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
         elif _KNOWN.fullmatch(between) and (one.key_type == other.key_type or ENTITY in (one.key_type, other.key_type)):
             name, is_said = None, False
             yield row, before
-        elif name is not None and is_said and _GOES_ON.fullmatch(between):
+        elif name is not None and is_said and _SAYS["other_name_goes_on"].fullmatch(between):
             yield row, name
         else:
             name = None
@@ -331,7 +330,7 @@ def _is_born(text: str, one: Mention, other: Mention) -> bool:
 
 
 def _is_other_form(text: str, one: Mention, other: Mention) -> bool:
-    ends = _ENDS.match(text, other.end)
+    ends = _SAYS["other_name_ends"].match(text, other.end)
     if not ends or not (_differ(one, other) or ends["mark"] in "）)"):
         return False
     if one.key_type != other.key_type and "entity" not in (one.key_type, other.key_type):

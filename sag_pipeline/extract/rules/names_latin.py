@@ -34,8 +34,6 @@ _BEFORE_NAME = _WORDS["ROLES"] | _WORDS["RANKS"]
 _LONGEST = 8
 """A run of more words is a title line or shouting, not a name."""
 _LONGEST_SHOUTED = 12
-_WITHOUT_CASE = frozenset({"ja", "ko"})
-"""Languages in whose lines a code is the only word with capitals; Chinese has rules of its own for such words."""
 _OPENERS = tuple("\"“‘'(:*_—")
 _STOP_WORDS = {"fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "de": "german"}
 """Languages besides English whose words of grammar are cut off the ends of a run."""

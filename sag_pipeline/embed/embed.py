@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -63,9 +63,6 @@ class NewVectors:
         self._embedding = embedding
         self._known = {kind: embedding.vectors.known(kind) for kind in KINDS}
         self._pieces: list[_Piece] = []
-        self._wanted = {kind: set[bytes]() for kind in KINDS}
-        """Of the pieces: `wanted` of each kind."""
-        self._new = set[bytes]()
         self._since = time.monotonic()
         way = getattr(embedding.embedder, "in_workers", "")
         self._is_own = way == "loaded" and isinstance(engine, LoadsModels)
@@ -102,14 +99,13 @@ class NewVectors:
         ids, first = np.unique(vector_ids(texts.to_pylist()), return_index=True)
         order = np.argsort(first)  # near texts lie near one another on disk
         ids, first = ids[order], first[order]
-        fresh = ~(_is_known(ids, self._known[kind]) | _is_in(ids, self._wanted[kind]))
+        wanted = np.concatenate([_NONE, *(piece.wanted for piece in self._pieces if piece.kind == kind)])
+        fresh = ~(_is_known(ids, self._known[kind]) | np.isin(ids, wanted))
         ids, first = ids[fresh], first[fresh]
-        is_new = ~_is_in(ids, self._new)
+        is_new = ~np.isin(ids, np.concatenate([_NONE, *(piece.new for piece in self._pieces)]))
         for known in self._known.values():
             is_new &= ~_is_known(ids, known)
         piece = _Piece(kind, ids, ids[is_new], texts.take(pa.array(first[is_new])))
-        self._wanted[kind].update(ids.tolist())
-        self._new.update(piece.new.tolist())
         self._pieces.append(piece)
         return piece
 
@@ -132,8 +128,6 @@ class NewVectors:
                 self._embedding.vectors.append(kind, ids, self._vectors_of(ids, done))
                 self._known[kind] = np.union1d(self._known[kind], ids)
         self._pieces = [piece for piece in self._pieces if not piece.is_done]
-        self._wanted = {k: {one for p in self._pieces if p.kind == k for one in p.wanted.tolist()} for k in KINDS}
-        self._new = {one for piece in self._pieces for one in piece.new.tolist()}
         self._since = time.monotonic()
 
     def _vectors_of(self, ids: VectorIds, done: Sequence[_Piece]) -> Vectors:
@@ -155,10 +149,6 @@ def _is_known(ids: VectorIds, known: VectorIds) -> npt.NDArray[np.bool_]:
     if not len(known):
         return np.zeros(len(ids), np.bool_)
     return np.asarray(known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids)
-
-
-def _is_in(ids: VectorIds, among: Collection[bytes]) -> npt.NDArray[np.bool_]:
-    return np.fromiter((each in among for each in ids.tolist()), np.bool_, len(ids))
 
 
 _DOCUMENTS_A_BATCH = 128

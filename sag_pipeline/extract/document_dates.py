@@ -4,6 +4,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
@@ -129,19 +130,14 @@ def file_name_dates(name: str, text: str = "") -> list[str]:
 
 
 def _readings(digits: str) -> Iterator[str]:
-    if len(digits) == len("20240302"):
-        orders = ((0, 4), (4, 6), (6, 8)), ((4, 8), (2, 4), (0, 2)), ((4, 8), (0, 2), (2, 4))
-    else:
-        orders = ((0, 2), (2, 4), (4, 6)), ((4, 6), (2, 4), (0, 2)), ((4, 6), (0, 2), (2, 4))
-    for order in orders:
-        year, month, day = (int(digits[slice(*place)]) for place in order)
-        year += 0 if year > _LATEST_SHORT_YEAR else 2000
-        try:
-            value = date(year, month, day)
-        except ValueError:
-            continue
-        if 1900 <= year < 2100:  # noqa: PLR2004  the years that files are named by
-            yield value.isoformat()
+    size = len(digits) - len("0302")  # of the year
+    for year_at, month_at, day_at in ((0, size, size + 2), (4, 2, 0), (4, 0, 2)):
+        year, month, day = digits[year_at:][:size], digits[month_at:][:2], digits[day_at:][:2]
+        full = int(year) + (0 if int(year) > _LATEST_SHORT_YEAR else 2000)
+        with suppress(ValueError):
+            value = date(full, int(month), int(day))
+            if 1900 <= full < 2100:  # noqa: PLR2004  the years that files are named by
+                yield value.isoformat()
 
 
 def _days(text: str, language: str) -> list[_Day]:
@@ -217,14 +213,6 @@ def _days_of_lines(text: str, language: str) -> list[_Day]:
     ]
 
 
-def _line_around(text: str, day: _Day) -> tuple[str, str]:
-    start = text.rfind("\n", max(0, day.start - _LONGEST_LINE), day.start) + 1
-    if not start:
-        start = 0 if day.start < _LONGEST_LINE else day.start - _LONGEST_LINE
-    end = text.find("\n", day.end, day.end + _LONGEST_LINE)
-    return text[start : day.start], text[day.end : end if end >= 0 else day.end + _LONGEST_LINE]
-
-
 def _places(text: str, language: str, title: str) -> Iterator[tuple[int, ContextDate | None]]:
     """Where the date that holds changes, at headings, stamps and quotations; None: the document's holds again.
 
@@ -259,7 +247,8 @@ def _places(text: str, language: str, title: str) -> Iterator[tuple[int, Context
 
 def _kind_of(text: str, day: _Day) -> tuple[str, int]:
     """Whether a date opens a chat's message, is a heading or stands in one; and the level of what it dates."""
-    before, after = _line_around(text, day)
+    before = text[max(0, day.start - _LONGEST_LINE) : day.start].rpartition("\n")[2]
+    after = text[day.end : day.end + _LONGEST_LINE].partition("\n")[0]
     if _SAYS["opens_line"].fullmatch(before) and _TIME_BEHIND.match(after):
         return STAMP, _LEVELS + 1
     if before.startswith("#"):

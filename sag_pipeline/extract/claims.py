@@ -55,22 +55,6 @@ class Stated(NamedTuple):
         return "" if self.kind == DATE else "".join(filter(str.isdigit, fold(self.text)))
 
 
-class Correction(NamedTuple):
-    """A value that a sentence takes back, and the one that it puts in its place."""
-
-    old: Stated
-    new: Stated
-    sentence: str
-
-
-class Taking(NamedTuple):
-    """Who takes an office: the id of the name, the office, and the words that say so."""
-
-    who: str
-    office: str
-    words: str
-
-
 @dataclass(frozen=True)
 class Claim:
     """An event with what tells whether it revises another."""
@@ -214,9 +198,9 @@ class Claim:
         return found[0].strip() if found else ""
 
     @cached_property
-    def corrections(self) -> list[Correction]:
-        """The amounts that it takes back, each with the nearest one of its sentence that holds."""
-        found = list[Correction]()
+    def corrections(self) -> list[tuple[Stated, Stated, str]]:
+        """The amounts that it takes back, each with the nearest one of its sentence that holds, and the sentence."""
+        found = list[tuple[Stated, Stated, str]]()
         for start, end in spans_within(self.content, 0, len(self.content)) if self.corrects or self.changes else ():
             inside = [each for each in self._placed if start <= each[0] < end and each[2].figure]
             is_wrong = [is_old_at(self.content[start:end], at - start, to - start) for at, to, _ in inside]
@@ -224,12 +208,12 @@ class Claim:
             for (at, _, old), wrong in zip(inside, is_wrong, strict=True):
                 if wrong and right:
                     nearest = min(right, key=lambda each: abs(each[0] - at))
-                    found.append(Correction(old, nearest[2], self.content[start:end]))
+                    found.append((old, nearest[2], self.content[start:end]))
         return found
 
     @cached_property
-    def takes_office(self) -> Taking | None:
-        """Who it says takes an office; None for nobody, or for a word that names no office."""
+    def takes_office(self) -> tuple[str, str, str] | None:
+        """Id of the name of who takes an office, the office, the words for it; None for nobody, or for no office."""
         may_be = self.persons and self.says("role")
         found = revising("takes_office").search(self.masked) if may_be else None
         if found is None:
@@ -237,7 +221,7 @@ class Claim:
         groups = {name.partition("_")[0]: value for name, value in found.groupdict().items() if value}
         who, office = list(self.names)[int(groups["who"])], groups["office"]
         is_known = who in self.persons and revising("role").search(office)
-        return Taking(who, office, _SAYS["numbered_name"].sub("…", found[0]).strip()) if is_known else None
+        return (who, office, _SAYS["numbered_name"].sub("…", found[0]).strip()) if is_known else None
 
     @cached_property
     def masked(self) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema, create_model
 
 from sag_pipeline.extract.keys import title_key
 from sag_pipeline.extract.name_matching import EXACT_TYPES
-from sag_pipeline.extract.questions import PROMPTS, Question, prompt_language
+from sag_pipeline.extract.questions import PROMPTS, StepQuestion, prompt_language
 from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
@@ -107,7 +107,7 @@ class KnownKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyQuestion(Question):
+class KeyQuestion(StepQuestion):
     """Events of a chunk to ask about, each with the keys that are known about it."""
 
     step = "keys"

@@ -10,7 +10,7 @@ from sag_retrieval.prompts import load_prompt, quoted
 PROMPTS = "sag_pipeline.llm.prompts"
 
 
-class Question:
+class StepQuestion:
     """A question that can share a call (a `Part`)."""
 
     __slots__ = ()
@@ -39,7 +39,7 @@ class Question:
         raise NotImplementedError
 
     def asked(
-        self, answer: type[AnswerT], parts: Sequence["Question"], said: Iterable[str], **texts: object
+        self, answer: type[AnswerT], parts: Sequence["StepQuestion"], said: Iterable[str], **texts: object
     ) -> Request[AnswerT]:
         """The request for all parts: `said` is what its answer depends on, `texts` fill the prompt."""
         prompt = load_prompt(self.step, self.language, PROMPTS)

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from sag_pipeline.extract.claims import Revision
 from sag_pipeline.llm.extract import prompt_versions
-from sag_pipeline.llm.same_names import Pair
+from sag_pipeline.llm.same_names import ComparedPair
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
@@ -38,7 +38,7 @@ class RevisionVerdicts(AnswerShape):
 
 
 @dataclass(frozen=True, slots=True)
-class RevisedPair(Pair):
+class RevisedPair(ComparedPair):
     """Two statements with their days."""
 
     step = STEP

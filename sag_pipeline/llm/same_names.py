@@ -19,7 +19,7 @@ from sag_pipeline.extract.name_matching import (
     whole_initials,
     words_of,
 )
-from sag_pipeline.extract.questions import Question
+from sag_pipeline.extract.questions import StepQuestion
 from sag_pipeline.llm.extract import prompt_versions
 from sag_pipeline.options import AlignOptions
 from sag_pipeline.store.store import Store
@@ -46,7 +46,7 @@ class SamePairs(AnswerShape):
     same: list[int]
 
 
-class Pair(Question):
+class ComparedPair(StepQuestion):
     """Two things to compare: pairs of one language share a prompt, whatever their documents and sources."""
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class Pair(Question):
 
 
 @dataclass(frozen=True, slots=True)
-class NamePair(Pair):
+class NamePair(ComparedPair):
     """Two names with a sentence each."""
 
     step = STEP

@@ -117,10 +117,10 @@ def _events_of(document: Document, chunk: Chunk, page: Page, table: _Table, *, i
     announced, table.announced = table.announced, ""
     if kept and announced:
         kept[0] = replace(kept[0], fact=one_line(f"{announced} {kept[0].fact or text[kept[0].start : kept[0].end]}"))
-    if kept and not is_last and kept[-1].is_label and not _has_date(text, kept[-1]):
+    if kept and not is_last and kept[-1].is_label and not _is_date(text, kept[-1].start, kept[-1].end):
         label = kept.pop()
         table.announced = (label.fact or one_line(text[label.start : label.end]))[-_LONGEST_TITLES:]
-    kept = [piece for piece in kept if not piece.is_label or _has_date(text, piece)] or kept
+    kept = [piece for piece in kept if not piece.is_label or _is_date(text, piece.start, piece.end)] or kept
     if not kept and not table.announced:
         own = [line for line in lines if line.kind is not LineKind.RULE and not page.is_head(line)]
         kept = [_Piece(line.start, line.end, is_line=True) for line in own]
@@ -169,8 +169,8 @@ def _says(text: str, piece: _Piece) -> bool:
     return any(map(str.isalpha, piece.fact or text[piece.start : piece.end]))
 
 
-def _has_date(text: str, piece: _Piece) -> bool:
-    return piece.end - piece.start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, piece.start, piece.end))
+def _is_date(text: str, start: int, end: int) -> bool:
+    return end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end))
 
 
 def _pieces(page: Page, lines: Sequence[Line], table: _Table) -> Iterator[_Piece]:
@@ -273,18 +273,14 @@ def _sentences(text: str, line: Line) -> Iterator[_Piece]:
     for row, (start, end) in enumerate(spans):
         is_line = len(spans) == 1 and not _SAYS["ended"].search(text, max(start, end - _FRAGMENT), end)
         is_label = bool(_SAYS["announces"].search(text, max(start, end - _FRAGMENT), end))
-        is_label = is_label or (end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end)))
-        is_short = _is_narrow(text, start, end)
+        is_label = is_label or _is_date(text, start, end)
+        is_short = end - start < _FRAGMENT and end - start + len(_SAYS["wide"].findall(text, start, end)) < _FRAGMENT
         is_brief = is_short or (
             len(text[start:end].split()) <= _FEW_WORDS and not _SAYS["wide"].search(text, start, end)
         )
         if is_brief and row == 0 and len(spans) > 1:
             is_label = True  # `2. Night duty. From May on …`: what the sentences after it are about
         yield _Piece(start, end, is_line, is_label, is_short=is_short, is_field=is_field and is_line)
-
-
-def _is_narrow(text: str, start: int, end: int) -> bool:
-    return end - start < _FRAGMENT and end - start + len(_SAYS["wide"].findall(text, start, end)) < _FRAGMENT
 
 
 def _joined(text: str, pieces: Sequence[_Piece]) -> Iterator[_Piece]:

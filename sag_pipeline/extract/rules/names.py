@@ -19,6 +19,7 @@ from sag_pipeline.extract.rules.name_types import (
     may_be_person,
     name_type,
 )
+from sag_pipeline.extract.rules.names_ja import japanese_firms, japanese_names
 from sag_pipeline.extract.rules.names_latin import latin_names
 from sag_pipeline.extract.rules.names_ru import russian_names
 from sag_pipeline.extract.rules.names_zh import chinese_names
@@ -28,7 +29,6 @@ from sag_retrieval.language.mentions import Mention
 from sag_retrieval.language.sentences import one_line, spans_of
 from sag_retrieval.language.words import is_cjk
 
-_JAPANESE = patterns("ja")
 _LEAST_SHARE = 0.1
 """Of the names of a column, whose type must be known."""
 
@@ -204,27 +204,13 @@ def named_by_rules(text: str, language: str) -> list[Mention]:
 
 def _found(text: str, starts: Sequence[int], language: str) -> Iterable[Mention]:
     if is_cjk(text):
-        yield from _japanese_firms(text)
+        yield from japanese_firms(text)
         if language == "ja":
-            yield from _japanese_names(text)
+            yield from japanese_names(text)
         elif language != "ko":
             yield from chinese_names(text)
     for name in latin_names(text, starts, language):
         yield Mention(name.start, name.end, name.key_type, name.text)
-
-
-def _japanese_firms(text: str) -> Iterator[Mention]:
-    """Firms with a Japanese legal form before or behind their name: 株式会社… and …株式会社."""
-    for found in _JAPANESE["firm"].finditer(text) if "会社" in text else ():
-        name = found[0].lstrip("与和及由向对从在是的")
-        yield Mention(found.end() - len(name), found.end(), ORGANISATION, name)
-
-
-def _japanese_names(text: str) -> Iterator[Mention]:
-    """Persons before a form of address or an office, foreign names in kana, and places, in no order."""
-    for kind, key_type in (("titled", PERSON), ("foreign", PERSON), ("place", PLACE)):
-        for found in _JAPANESE[kind].finditer(text):
-            yield Mention(found.start(), found.end(), key_type, found[0])
 
 
 def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:

@@ -53,7 +53,9 @@ def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> li
         if not (link and is_entity(head) and is_entity(tail)) or normal_name(head) == normal_name(tail):
             continue
         ends = [(name, known.get(normal_name(name)) or end_key(name).key_id) for name in (head, tail)]
-        triple = make_triple(event, ends[0], link, ends[1], attributes | _given_properties(item))
+        given = item.get("properties") if isinstance(item, Mapping) else None
+        said = attributes | (dict(given) if isinstance(given, Mapping) else {})
+        triple = make_triple(event, ends[0], link, ends[1], said)
         found.setdefault(triple.triple_id, triple)
     return list(found.values())
 
@@ -115,11 +117,6 @@ def properties_of(keys: Iterable[Key]) -> Properties:
         days = [str(day) for day in found[DATE]]
         found[DATE] = [day for day in days if not any(other != day and other.startswith(day) for other in days)]
     return dict(found)
-
-
-def _given_properties(item: object) -> Properties:
-    given = item.get("properties") if isinstance(item, Mapping) else None
-    return dict(given) if isinstance(given, Mapping) else {}
 
 
 def end_key(name: str) -> Key:

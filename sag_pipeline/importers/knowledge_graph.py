@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import digits
@@ -314,17 +315,8 @@ def graph_of_release(release: Release) -> dict[str, Any]:
 def write_graph(release: Release, out: Path, form: str = "kg") -> dict[str, int]:
     """Write the graph of a release to a file or folder, whole or not at all; returns its counts."""
     graph = graph_of_release(release)
-    durable.make_folder(out.parent)
-    draft = out.with_name(f".{out.name}.{uuid4().hex}")
-    try:
+    with _draft_of(out) as draft:
         WRITERS[form](graph, draft)
-        if draft.is_dir() and out.exists():
-            raise SourceError(f"{out} exists; remove it, or name another folder with --out")
-        durable.sync_all([*sorted(draft.rglob("*"), reverse=True), draft])
-        durable.rename(draft, out)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.unlink(missing_ok=True)
     counts: dict[str, int] = graph["statistics"] | {"documents": len(graph["doc_mapping"])}
     return counts
 
@@ -333,15 +325,25 @@ def write_tables(release: Release, out: Path) -> dict[str, int]:
     """Write every table of a release to a new DuckDB file, whole or not at all; goes with the next version."""
     if out.exists():
         raise SourceError(f"{out} exists; remove it, or name another file with --out")
+    with _draft_of(out) as draft:
+        write_copy(draft, {name: release.index.rows[name] for name in release.tables})
+    return dict(release.tables)
+
+
+@contextmanager
+def _draft_of(out: Path) -> Iterator[Path]:
+    """A place to write to, which becomes `out` if all goes well, and is removed if not."""
     durable.make_folder(out.parent)
     draft = out.with_name(f".{out.name}.{uuid4().hex}")
     try:
-        write_copy(draft, {name: release.index.rows[name] for name in release.tables})
-        durable.sync(draft)
+        yield draft
+        if draft.is_dir() and out.exists():
+            raise SourceError(f"{out} exists; remove it, or name another folder with --out")
+        durable.sync_all([*sorted(draft.rglob("*"), reverse=True), draft])
         durable.rename(draft, out)
     finally:
+        shutil.rmtree(draft, ignore_errors=True)
         draft.unlink(missing_ok=True)
-    return dict(release.tables)
 
 
 _NAMED = {"documents": ["id"], "text_units": ["id"], "entities": ["title"], "relationships": ["source", "target"]}

@@ -164,19 +164,15 @@ def statement(triple: tuple[str, str, str]) -> str:
     return " ".join(part.replace("_", " ") for part in triple) + "."
 
 
-def ends_of(triple: tuple[str, str, str]) -> tuple[tuple[str, str], ...]:
-    """Head and tail of a triple as keys, bare amounts left out."""
-    return tuple(dict.fromkeys(as_key(name) for name in (triple[0], triple[2]) if is_entity(name)))
-
-
 def related(triple: tuple[str, str, str]) -> tuple[str, str, str]:
     """A triple with its relation in the normal form."""
     return triple[0], relation_name(triple[1]) or "related_to", triple[2]
 
 
 def event_of(triple: tuple[str, str, str]) -> GivenEvent:
-    """A triple as an event: its statement, with head and tail as keys."""
-    return GivenEvent(statement(triple), ends_of(triple), (related(triple),))
+    """A triple as an event: its statement, with head and tail as keys, bare amounts left out."""
+    ends = dict.fromkeys(as_key(name) for name in (triple[0], triple[2]) if is_entity(name))
+    return GivenEvent(statement(triple), tuple(ends), (related(triple),))
 
 
 _PASSAGE_ID = ("doc_id", "document_id", "idx", "id")

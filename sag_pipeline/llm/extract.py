@@ -57,11 +57,6 @@ class Questions:
     """Where `then` notes what it leaves out of the replies."""
 
 
-def _no_questions(records: Sequence[Any]) -> Questions:
-    """The records of a document about which nothing is asked."""
-    return Questions((), lambda _: records)
-
-
 def _model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]], Iterable[Questions]]) -> Work:
     """Work by a model: all requests of a batch at once, then the records of each document in turn."""
 
@@ -187,7 +182,7 @@ def events_work(chat: ChatModel, language: str = "auto") -> Work:
         document: Document = inputs.one("documents")
         if document.extraction is not None:
             given = [e for one in given_events(document, inputs.tables["chunks"]) for e in one.events]
-            return _no_questions(with_context_dates(document, given))
+            return Questions((), lambda _: with_context_dates(document, given))
         chunks, refused = readable(inputs.tables["chunks"]), Refusals()
         requests = event_requests(document, chunks, summary_shown(inputs), language=language) if chunks else ()
         return Questions(requests, partial(made, inputs, chunks, refused), refused)
@@ -212,7 +207,8 @@ def triples_work(chat: ChatModel, language: str = "auto") -> Work:
         events, keys = inputs.tables["events"], inputs.tables["keys"]
         if document.extraction is not None:
             given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
-            return _no_questions(given or derive_triples(document.document_id, events, keys, document.language))
+            found = given or derive_triples(document.document_id, events, keys, document.language)
+            return Questions((), lambda _: found)
         questions, refused = triple_questions(document, events, keys, language=language), Refusals()
         then = partial(made, inputs, questions, refused)
         return Questions([question.request for question in questions], then, refused)

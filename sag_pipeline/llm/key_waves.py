@@ -253,6 +253,7 @@ def _pending_keys(store: Store, index: Index | None, embedder: Embedder) -> Batc
 class _Asked:
     """What is asked about one document, and what came back."""
 
+    document: Document
     inputs: StepInput
     questions: Sequence[KeyQuestion]
     given: Sequence[EventKey]
@@ -260,12 +261,6 @@ class _Asked:
     replies: list[Reply[ExtractedKeys] | ModelError] = field(default_factory=list)
     keys: list[EventKey] = field(default_factory=list)
     refused: Refusals = field(default_factory=Refusals)
-
-    @property
-    def document(self) -> Document:
-        """The document."""
-        document: Document = self.inputs.one("documents")
-        return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,9 +302,9 @@ class KeyWork:
         if inputs.is_supplied:
             supplied = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
             self.before.add(inputs.tables["events"], supplied)
-            return _Asked(inputs, (), [*supplied, *main])
+            return _Asked(document, inputs, (), [*supplied, *main])
         questions = key_questions(document, inputs.tables["events"], options=self.options, language=self.language)
-        return _Asked(inputs, questions, main)
+        return _Asked(document, inputs, questions, main)
 
     def _ask(self, wave: Sequence[tuple[_Asked, KeyQuestion]]) -> None:
         events = [event for _, question in wave for event in question.events]

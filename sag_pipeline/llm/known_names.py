@@ -103,11 +103,8 @@ class NameSearch:
         The share is that of the weight `ln(1 + names / names with the term)`; initials that agree count as the whole.
         """
         terms = _terms(text, initials(text), short_names(text))
-        found: set[int] = set()
-        for term in terms:
-            rows = self._rows.get(term, ())
-            if len(rows) <= _COMMON:
-                found.update(rows)
+        held = (self._rows.get(term, ()) for term in terms)
+        found = {row for rows in held if len(rows) <= _COMMON for row in rows}
         ranked = sorted((-self._share(row, terms), self._keys[row]) for row in found)
         return [(-share, key) for share, key in ranked[:count] if -share >= _LEAST_SHARE]
 

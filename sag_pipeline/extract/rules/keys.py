@@ -256,10 +256,10 @@ def _opening(text: str) -> str:
 def _opens(opening: str, name: str) -> bool:
     """Whether a text opens with a name, whole."""
     bare = _ARTICLE.sub("", name, count=1) if _ARTICLE.match(name) else name
-    for said in (name, bare):
-        if said and opening.startswith(said) and (is_cjk(said) or _SAYS["word_ended"].match(opening, len(said))):
-            return True
-    return False
+    return any(
+        said and opening.startswith(said) and (is_cjk(said) or _SAYS["word_ended"].match(opening, len(said)))
+        for said in (name, bare)
+    )
 
 
 def _is_one_name(one: str, other: str) -> bool:

@@ -105,11 +105,10 @@ def align_keys(
     names = pa.array(keys.names, pa.string())
     is_named = np.asarray(pc.not_equal(names, ""))
     is_loose = is_named & ~np.fromiter((t in EXACT_TYPES for t in keys.key_types), np.bool_, len(keys))
-    compact = compact_names(names)
     for reason, folded, allowed in (
         (SAME_NAME, names, is_named),
-        (COMPACT_NAME, compact, is_loose),
-        (BARE_NAME, bare_names(names, keys.key_types, compact), is_loose),
+        (COMPACT_NAME, compact_names(names), is_loose),
+        (BARE_NAME, bare_names(names, keys.key_types), is_loose),
     ):
         groups.join_all(_same(keys, folded, allowed, groups), reason)
     groups.join_all(_named_by_title(keys, groups), TITLE_NAME)

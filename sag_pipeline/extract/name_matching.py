@@ -41,36 +41,25 @@ _MAY_VARY = (
 _TELLING = 4
 
 
-def compact_name(name: str) -> str:
-    """A normal name without spaces, followed by its runs of digits, so that `1 23` differs from `12 3`.
-
-    Examples:
-        >>> compact_name("302 ai") == compact_name("302ai"), compact_name("v1 2") == compact_name("v12")
-        (True, False)
-    """
-    digits = _SAYS["digits"].findall(name)
-    return name.replace(" ", "") + ("\x1f" + " ".join(digits) if digits else "")
-
-
 def bare_name(name: str, key_type: str) -> str:
-    """A compact name without articles, legal forms, 市 and 省, and in American spelling.
+    """A normal name without articles, legal forms, 市 and 省, and in American spelling.
 
     Legal forms are removed from organisations only, 市 and 省 from places only, case endings from Cyrillic names; a
     name is never emptied.
 
     Examples:
         >>> bare_name("the organisation cafe", "topic"), bare_name("苹果公司", "organisation")
-        ('organizationcafe', '苹果')
+        ('organization cafe', '苹果')
     """
     if is_cjk(name):
         form = "legal_form_zh" if key_type in _ORGANISATION else "place_form_zh" if key_type in _PLACE else ""
-        return compact_name((_SAYS[form].sub("", name) if form else name) or name)
+        return (_SAYS[form].sub("", name) if form else name) or name
     found = [spelling(word) for word in (without_cases(name) if key_type in _IN_CASES else name).split()]
     while key_type in _ORGANISATION and len(found) > 1 and found[-1] in _LEGAL:
         found.pop()
     if len(found) > 1 and found[0] == "the":
         found = found[1:]
-    return compact_name(" ".join(found))
+    return " ".join(found)
 
 
 def title_name(title: str) -> str:
@@ -99,19 +88,18 @@ def spelling(word: str) -> str:
 
 
 def compact_names(names: pa.Array) -> pa.Array:
-    """`compact_name` of each name."""
+    """Normal names without spaces, followed by their runs of digits, so that `1 23` differs from `12 3`."""
     digits = pc.utf8_trim(pc.replace_substring_regex(names, r"\D+", " "), " ")
     marked = pc.if_else(pc.equal(digits, ""), "", pc.binary_join_element_wise("\x1f", digits, ""))
     return pc.binary_join_element_wise(pc.replace_substring(names, " ", ""), marked, "")
 
 
-def bare_names(names: pa.Array, key_types: Sequence[str], compact: pa.Array) -> pa.Array:
-    """`bare_name` of each name; computed only for names that may differ from their compact names."""
-    rows = np.flatnonzero(np.asarray(pc.match_substring_regex(names, _MAY_VARY)))
-    folded = compact.to_numpy(zero_copy_only=False)
-    for row in rows.tolist():
-        folded[row] = bare_name(names[row].as_py(), key_types[row])
-    return pa.array(folded, pa.string())
+def bare_names(names: pa.Array, key_types: Sequence[str]) -> pa.Array:
+    """`bare_name` of each name, compact; computed only for names that may differ from it."""
+    bare = names.to_numpy(zero_copy_only=False).copy()
+    for row in np.flatnonzero(np.asarray(pc.match_substring_regex(names, _MAY_VARY))).tolist():
+        bare[row] = bare_name(bare[row], key_types[row])
+    return compact_names(pa.array(bare, pa.string()))
 
 
 _LINKING = frozenset("of the and for in on at de la du der des die das von van y e &".split())

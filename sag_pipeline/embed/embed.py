@@ -209,12 +209,7 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
     for manifest in reversed(Releases(store.home).manifests()):
         if manifest.embedding_model == model:  # a server is not asked again for its dimension
             expect_fingerprint(opened, manifest.embedder_fingerprint)
-    return Embedding(
-        model,
-        opened,
-        _vectors(store, opened),
-        lambda folder: folder.mkdir(parents=True, exist_ok=True),
-    )
+    return Embedding(model, opened, _vectors(store, opened), lambda folder: folder.mkdir(parents=True, exist_ok=True))
 
 
 def _vectors(store: Store, embedder: Embedder, kept: Mapping[str, VectorIds] | None = None) -> VectorStore:

@@ -182,11 +182,7 @@ def _known_lines(known: Sequence[KnownKeys], question: KeyQuestion) -> str:
 
 
 def key_questions(
-    document: Document,
-    events: Sequence[Event],
-    *,
-    options: KeyOptions | None = None,
-    language: str = "auto",
+    document: Document, events: Sequence[Event], *, options: KeyOptions | None = None, language: str = "auto"
 ) -> list[KeyQuestion]:
     """The questions about the events of a document, in order: one per chunk, or one per event.
 

@@ -389,12 +389,7 @@ def _is_one_subject(earlier: Claim, later: Claim, values: tuple[Stated, Stated],
 
 
 def _made(
-    earlier: Claim,
-    later: Claim,
-    values: tuple[Stated, Stated],
-    likeness: _Likeness,
-    *,
-    is_ordered: bool,
+    earlier: Claim, later: Claim, values: tuple[Stated, Stated], likeness: _Likeness, *, is_ordered: bool
 ) -> Revision:
     is_family = bool(earlier.family) and earlier.family == later.family and earlier.document_id != later.document_id
     kind: RevisionKind = "updates"

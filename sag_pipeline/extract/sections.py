@@ -240,9 +240,7 @@ def section_requests(document: Document, options: SectionOptions | None = None) 
     return [
         Request(
             prompt=prompt.fill(
-                first_line=window.first,
-                last_line=window.last,
-                lines=as_lines(lines_in(document.text, lines, window)),
+                first_line=window.first, last_line=window.last, lines=as_lines(lines_in(document.text, lines, window))
             ),
             answer=SectionMarks,
             step="sections",
@@ -254,9 +252,7 @@ def section_requests(document: Document, options: SectionOptions | None = None) 
 
 
 def sections_from_replies(
-    document: Document,
-    replies: Sequence[Reply[SectionMarks] | ModelError],
-    options: SectionOptions | None = None,
+    document: Document, replies: Sequence[Reply[SectionMarks] | ModelError], options: SectionOptions | None = None
 ) -> list[Section]:
     """The sections of a document, a partition of its text for any replies.
 

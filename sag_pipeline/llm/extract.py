@@ -89,12 +89,7 @@ _JOINED: Final = " joined"
 """Keys that a release before made of the model's answers alone are made again, from the kept answers."""
 
 
-def model_of(
-    table: str,
-    chat: CachedChat,
-    language: str,
-    options: KeyOptions | None = None,
-) -> str:
+def model_of(table: str, chat: CachedChat, language: str, options: KeyOptions | None = None) -> str:
     """What the rows that a model makes for a table depend on, as a part of the fingerprint of its step.
 
     Options with default values are left out, as is how many known keys are shown: they are no part of a request's
@@ -113,11 +108,7 @@ def prompt_versions(step: str) -> str:
 
 
 def summaries_work(
-    chat: ChatModel,
-    options: SummaryOptions | None = None,
-    language: str = "auto",
-    *,
-    titles: bool = False,
+    chat: ChatModel, options: SummaryOptions | None = None, language: str = "auto", *, titles: bool = False
 ) -> Work:
     """Summaries of documents, and with `titles` their titles; a short document is summarised by its own sentences."""
 

@@ -55,7 +55,7 @@ def keys(inputs: StepInput, options: "IngestOptions") -> Sequence[EventKey]:
         found = [key for extraction in given_events(document, chunks) for key in extraction.keys]
     else:
         types = options.key_schema.of_source(document.source)
-        found = offline_keys(document, chunks, inputs.tables["events"], types, options.recogniser or RULES)
+        found = offline_keys(document, inputs.tables["events"], types, options.recogniser or RULES)
     return [*found, *main_keys(document, chunks)]
 
 

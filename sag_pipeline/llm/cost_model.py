@@ -269,7 +269,7 @@ class _Planner:
 
 def _guessed_keys(document: Document, events: Sequence[Event]) -> list[EventKey]:
     """Keys by rules; an event in which they find one name has the document's title as the second of a model."""
-    found = offline_keys(document, (), events)
+    found = offline_keys(document, events)
     alone = [event for event in events if len(names_by_event(found).get(event.event_id, ())) == 1]
     title = make_key(ENTITY, document.title)
     return found + [EventKey(document.document_id, event.event_id, title) for event in alone if title]

@@ -41,7 +41,7 @@ def joined_keys(
     options = options or KeyOptions()
     types = options.schema.of_source(document.source)
     ruled = defaultdict[str, list[EventKey]](list)
-    for link in offline_keys(document, (), events, types, options.recogniser):
+    for link in offline_keys(document, events, types, options.recogniser):
         ruled[link.event_id].append(link)
     further = list[EventKey]()
     said = list[KeysOfEvent]()

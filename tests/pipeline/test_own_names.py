@@ -55,7 +55,7 @@ def statements(title: str, text: str) -> set[tuple[str, str]]:
     document = Document("d", "s", title, text, detect_language(text))
     chunks = split_chunks(document, untitled(document))
     events = [event for own in offline_events(document, chunks) for event in own]
-    links = offline_keys(document, chunks, events)
+    links = offline_keys(document, events)
     values = {link.key.key_id: str(link.key.value) for link in links}
     return {(str(link.key.value), values[link.same_as]) for link in links if link.same_as}
 

@@ -123,12 +123,12 @@ def _events(text: str) -> list[Event]:
 
 def _keys(text: str) -> object:
     own = document(text)
-    return offline_keys(own, (), _events(text))
+    return offline_keys(own, _events(text))
 
 
 def _triples(text: str) -> object:
     own, events = document(text), _events(text)
-    return derive_triples("d", events, offline_keys(own, (), events))
+    return derive_triples("d", events, offline_keys(own, events))
 
 
 def _given(text: str) -> object:

@@ -14,7 +14,7 @@ from sag_pipeline.extract.rules.names import ALIASED, NameIndex, aliases, longes
 from sag_pipeline.extract.rules.recogniser import RULES, recognised
 from sag_pipeline.extract.rules.tables import amounts_of_columns
 from sag_retrieval.core.key_schema import KeyTypes
-from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
+from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.language.data import pattern_of_all, patterns, word_lists, words_of_all
 from sag_retrieval.language.dates import DATE, dates, with_year
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines
@@ -37,7 +37,6 @@ _FORECAST, _NUMBER = pattern_of_all("forecast"), pattern_of_all("part_number")
 
 def offline_keys(
     document: Document,
-    chunks: Sequence[Chunk],
     events: Sequence[Event],
     types: KeyTypes | None = None,
     recogniser: str = RULES,
@@ -50,7 +49,6 @@ def offline_keys(
 
     Source: docs/algorithm.md §extraction.6.
     """
-    del chunks
     title = title_key(document)
     mentions, index = read_mentions(document.text, document.language, recogniser)
     starts = [mention.start for mention in mentions]

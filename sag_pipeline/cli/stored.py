@@ -54,6 +54,8 @@ def status(*, has_sizes: bool, is_json: bool) -> None:
     _show_sources(console, found["sources"])
     _show_tables(console, found["tables"])
     _show_names(console, found["names"])
+    if found["known_names_not_taken"]:
+        console.print(f"{found['known_names_not_taken']:,} known names of a model were not taken", highlight=False)
     _show_growth(console, found)
     if has_sizes:
         _show_space(console, found["space"])

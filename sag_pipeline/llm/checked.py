@@ -13,6 +13,8 @@ from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 
+UNTAKEN: Final = "of a model's known names not taken"
+"""Behind a number in the reason of a document; the status adds these numbers up."""
 _LONGEST: Final = 80
 _KnownAs = Literal["", "name", "type"]
 """Whether a name was shown as known: not, with another type, or with the same type."""
@@ -32,6 +34,8 @@ class Refusals:
     """What was refused of a model's answers about one document, each with the reason."""
 
     found: list[str] = field(default_factory=list)
+    untaken: int = 0
+    """Known names that a model gave for another name of an event, which stayed a key of its own."""
 
     def keeps(self, said: str, fault: str) -> bool:
         """Whether something can stay; else it is noted with its fault."""
@@ -43,7 +47,9 @@ class Refusals:
     def reason(self, table: str) -> str:
         """How many, with the first; empty if there are none."""
         count = len(self.found)
-        return f"{table}: {count:,} of a model's answers refused, the first: {self.found[0]}" if count else ""
+        said = [f"{count:,} of a model's answers refused, the first: {self.found[0]}"] if count else []
+        said += [f"{self.untaken:,} {UNTAKEN}"] if self.untaken else []
+        return f"{table}: {'; '.join(said)}" if said else ""
 
 
 def summary_shown(inputs: StepInput) -> str:
@@ -121,6 +127,7 @@ def _supported(
     if is_right:
         return key.model_copy(update={"same_as": aliases})
     if aliases:
+        refused.untaken += bool(known)
         return key.model_copy(update={"value": aliases[0], "same_as": aliases[1:]})
     refused.keeps(str(key.value), _unnamed(str(key.value), evidence))
     return None

@@ -18,6 +18,7 @@ from sag_pipeline.extract.name_decisions import (
     read_decisions,
     undo_decision,
 )
+from sag_pipeline.llm.checked import UNTAKEN
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runs.unchanged import keeps_history
 from sag_pipeline.step_runner import step_of
@@ -70,6 +71,7 @@ def status_of(settings: Settings) -> dict[str, Any]:
         "tables": [_table(store, name) for name in INPUTS],
         "put_aside": _entries(store, "status IN ('failed', 'partial')"),
         "warnings": _entries(store, "status = 'done' AND kind = 'document' AND reason <> ''"),
+        "known_names_not_taken": _untaken(store),
         "calls": _calls(store),
         "names": _names(store, decisions_file(settings)),
     }
@@ -153,6 +155,15 @@ def _entries(store: Store, condition: str) -> list[dict[str, Any]]:
         }
         for entry in store.ledger.entries(condition)
     ]
+
+
+def _untaken(store: Store) -> int:
+    """Known names that a model gave for another name, and that the check of its answers did not take."""
+    entries = store.ledger.entries("step = 'keys' AND kind = 'document' AND reason <> ''")
+    parts = [part for entry in entries for part in entry.reason.split("; ") if part.endswith(UNTAKEN)]
+    counts = (part.removesuffix(UNTAKEN).split()[-1:] for part in parts)
+    plain = (count[0].replace(",", "") for count in counts if count)
+    return sum(int(count) for count in plain if count.isascii() and count.isdecimal())
 
 
 def _calls(store: Store) -> list[dict[str, Any]]:

@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from sag_pipeline.extract.model_keys import ExtractedKeys, KnownKey, KnownKeys, key_questions
 from sag_pipeline.extract.support import SupportingText
 from sag_pipeline.llm.checked import Refusals, supported_keys
+from sag_pipeline.runs.status import status_of
 from sag_retrieval import open_release
+from sag_retrieval.cli.main import main
 from sag_retrieval.core.records import Document, Event
+from sag_retrieval.core.settings import load_settings
 from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
 from tests.support.scripted_answers import known_names, numbered_events, numbered_pairs, read_well
@@ -97,6 +101,7 @@ def test_a_first_ingest_of_two_scripts_has_one_key_for_one_thing(home: Path, sou
     print(f"names split on first ingest: {len(splits)} of {len(PAIRS)}; wrong merges: {len(wrong)}")
     assert len(splits) <= 0.05 * len(PAIRS), splits
     assert not wrong
+    assert status_of(load_settings())["known_names_not_taken"] == 0
 
 
 def another_type(request: Request) -> dict[str, Any]:
@@ -104,10 +109,13 @@ def another_type(request: Request) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_known_name_of_another_type_is_not_taken(home: Path, source, monkeypatch: pytest.MonkeyPatch):
+def test_a_known_name_of_another_type_is_not_taken_and_counted(home: Path, source, monkeypatch: pytest.MonkeyPatch):
     _, wrong = splits_and_wrong(ingested(home, source, monkeypatch, another_type))
 
     assert not wrong
+    assert status_of(load_settings())["known_names_not_taken"] > 0
+    shown = CliRunner().invoke(main, ["status"], catch_exceptions=False).output
+    assert "known names of a model were not taken" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(
@@ -133,6 +141,7 @@ def test_a_known_name_is_taken_for_one_of_the_other_script_that_the_event_has(
     checked = supported_keys(question, answer, {"e": SupportingText(document.text)}, refused)
 
     assert [one.value for one in checked.events[0].keys] == [taken]
+    assert refused.untaken == (taken != known)
 
 
 def test_dates_take_no_place_of_known_names_in_a_prompt():

@@ -67,7 +67,7 @@ def cost_again(
             for records in store.read("documents", batch).values():
                 yield from records
 
-    found = estimate(stored(), chat.find, EstimateOptions(run=run, language=language)).usage
+    found = estimate(stored(), chat.find, EstimateOptions(run=run, language=language))
     usage = sum((found[step] for step in (table, *FURTHER.get(table, ())) if step in found), Usage())
     prices = run.chat.prices
     money = f", {prices.cost(usage):.4f} in the currency of `prices`" if prices else ""

@@ -203,7 +203,7 @@ def undecided_pairs(settings: Settings, most: int) -> tuple[Path, list[dict[str,
     Raises:
         SourceError: If nothing was ingested yet, or a line of the file is wrong.
     """
-    from sag_pipeline.extract.close_pairs import close_pairs  # noqa: PLC0415
+    from sag_pipeline.llm.same_names import close_pairs  # noqa: PLC0415
     from sag_pipeline.publish.distinct_keys import text_keys  # noqa: PLC0415  `sag status` needs neither
     from sag_pipeline.publish.links import whole_table  # noqa: PLC0415
 

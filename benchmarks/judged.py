@@ -143,7 +143,7 @@ def events_of(document: Document) -> list[Event]:
 def keys_of(document: Document) -> dict[str, list[Key]]:
     """The keys but titles of each event, as an ingest without a model makes them."""
     keys: dict[str, list[Key]] = {}
-    for link in offline_keys(document, (), events_of(document)):
+    for link in offline_keys(document, events_of(document)):
         if link.key.key_type != TITLE:
             keys.setdefault(link.event_id, []).append(link.key)
     return keys

@@ -182,7 +182,7 @@ def _requests(path: Path) -> dict[str, int]:
 
 def undecided_pairs(settings: Settings, most: int) -> tuple[Path, list[dict[str, Any]]]:
     """The file of decisions, and the closest pairs of names, the closest first."""
-    from sag_pipeline.extract.close_pairs import close_pairs  # noqa: PLC0415
+    from sag_pipeline.llm.same_names import close_pairs  # noqa: PLC0415
     from sag_pipeline.publish.distinct_keys import text_keys  # noqa: PLC0415  `sag status` needs neither
     from sag_pipeline.publish.links import whole_table  # noqa: PLC0415
 

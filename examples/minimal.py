@@ -29,7 +29,7 @@ def read(folder: str) -> tuple[list[Chunk], list[Event], list[tuple[str, str]]]:
         if isinstance(document, Document):
             passages = split_chunks(document, offline_sections(document))
             found = [event for made in offline_events(document, passages) for event in made]
-            links = offline_keys(document, passages, found)
+            links = offline_keys(document, found)
             pairs += [(link.event_id, link.key.key_id) for link in links if link.key.key_type != TITLE]
             chunks += passages
             events += found

@@ -7,7 +7,7 @@ from typing import Annotated
 from sag_pipeline.engines.bounds import WorkerBounds
 from sag_pipeline.extract.chunks import ChunkOptions
 from sag_pipeline.extract.headers import FULL_HEADER, NO_HEADER, HeaderOptions
-from sag_pipeline.extract.model_keys import KeyOptions, KnownOptions
+from sag_pipeline.extract.model_keys import KeyOptions
 from sag_pipeline.extract.rules.recogniser import RULES
 from sag_pipeline.extract.sections import SectionOptions
 from sag_pipeline.extract.summaries import SummaryOptions
@@ -113,8 +113,6 @@ class RunOptions:
     """How events become communities, of the release and of a report on a part of it."""
     key: KeyOptions = field(default_factory=KeyOptions)
     """How a language model is asked for keys."""
-    known: KnownOptions = field(default_factory=KnownOptions)
-    """Which known keys a language model is shown, and in which waves it is asked for keys."""
     align: AlignOptions = field(default_factory=AlignOptions)
     """Which keys with close names a language model is asked about."""
     batch: BatchLimits = field(default_factory=BatchLimits)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sag_pipeline.extract.chunks import chunks_of
+from sag_pipeline.extract.chunks import split_chunks
 from sag_pipeline.extract.document_dates import with_context_dates
 from sag_pipeline.extract.events import given_events
 from sag_pipeline.extract.headers import offline_section_summaries
@@ -35,7 +35,7 @@ def sections(inputs: StepInput, options: "IngestOptions") -> Sequence[Section]:
 def chunks(inputs: StepInput, options: "IngestOptions") -> Sequence[Chunk]:
     """Whole sentences of one section, with the header that is embedded before them."""
     summary = next(iter(inputs.tables["summaries"]), Summary(inputs.document_id, ""))
-    return chunks_of(inputs.one("documents"), inputs.tables["sections"], summary, options.chunk, options.header)
+    return split_chunks(inputs.one("documents"), inputs.tables["sections"], options.chunk, summary, options.header)
 
 
 def events(inputs: StepInput, _: "IngestOptions") -> Sequence[Event]:
@@ -55,7 +55,7 @@ def keys(inputs: StepInput, options: "IngestOptions") -> Sequence[EventKey]:
         found = [key for extraction in given_events(document, chunks) for key in extraction.keys]
     else:
         types = options.key_schema.of_source(document.source)
-        found = offline_keys(document, chunks, inputs.tables["events"], types, options.recogniser or RULES)
+        found = offline_keys(document, inputs.tables["events"], types, options.recogniser or RULES)
     return [*found, *main_keys(document, chunks)]
 
 

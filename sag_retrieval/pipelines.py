@@ -18,15 +18,10 @@ from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.runner import KS, ScoredOutcome, ScoredOutcomes, checked_cuts
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, SummaryRefiner
-from sag_retrieval.rag.rerank import (
-    CrossEncoderReranker,
-    ModelReranker,
-    PageRankReranker,
-    SegmentReranker,
-    SourceDocument,
-)
+from sag_retrieval.rag.rerank import CrossEncoderReranker, ModelReranker, PageRankReranker, SegmentReranker
 from sag_retrieval.rag.retrieve import AskRetriever, ContextUnder, MethodRetriever, Searcher
 from sag_retrieval.rag.stages import BEST, Clock, Pipeline, RAGData, Stage, items_of, metadata_of
+from sag_retrieval.search.lookup import DocumentResult
 
 MEASURES: Final = ("recall", *RECORD_SCORES)
 """Names of measures: recall of gold documents, then those of the records themselves."""
@@ -40,7 +35,6 @@ class Measures(Stage):
     """Measures to print, of those in the default."""
 
     def __post_init__(self) -> None:
-        """Refuse a measure that there is not."""
         super().__post_init__()
         unknown = next((name for name in self.measures if name not in MEASURES), None)
         if unknown is not None:
@@ -61,7 +55,7 @@ class Resources:
     """What stages work with: searches, documents and themes of a release, and a language model or none."""
 
     searcher: Searcher = _needs_release
-    document: Callable[[str], SourceDocument] = _needs_release
+    document: Callable[[str], DocumentResult] = _needs_release
     chat: ChatModel | None = None
     context: ContextUnder | None = None
 
@@ -179,16 +173,15 @@ def load_pipeline(path: Path | str) -> PipelineFile:
         >>> load_pipeline("examples/pipeline.yaml").measures
         ('recall', 'exact_match', 'f1', 'retrieval_recall', 'latency')
 
-    Args:
-        path: The file.
-
     Raises:
         SettingsError: If it cannot be read, is not such a list, or names an unknown stage or option or a value out of
             bounds; the message says the line, and the nearest name.
     """
     name = str(path)
     entries = tuple(_entry(name, node) for node in _stage_nodes(name, read_yaml(path, _PIPELINE)))
-    _check_order(name, entries)
+    if entries[0].name not in FINDS:
+        begin = " or ".join(f"`- {each}`" for each in FINDS)
+        raise _fault(name, entries[0].line, f"`{entries[0].name}` has no documents to read; begin with {begin}")
     found = PipelineFile(name, entries)
     _stages(found, Resources())
     return found
@@ -209,22 +202,23 @@ def _stage(path: str, entry: StageEntry, usual: PipelineStages) -> Stage:
     try:
         found: Stage = getattr(build_options(PipelineStages, given, what="pipeline", base=usual), entry.name)
     except (SettingsError, QueryError) as error:
-        raise SettingsError(f"{at_line(path, entry.line)}: {error}") from error
+        raise _fault(path, entry.line, str(error)) from error
     return found
+
+
+def _fault(path: str, line: int, said: str) -> SettingsError:
+    return SettingsError(f"{at_line(path, line)}: {said}")
 
 
 def _stage_nodes(path: str, root: yaml.Node | None) -> list[yaml.Node]:
     top = dict(pairs(path, root)) if isinstance(root, yaml.MappingNode) else {}
     unknown = next((name for name in top if name != "stages"), None)
     if unknown is not None:
-        line = line_of(top[unknown])
-        raise SettingsError(f"{at_line(path, line)}: {shown(unknown)} is unknown here; a pipeline has `stages` alone")
+        raise _fault(path, line_of(top[unknown]), f"{shown(unknown)} is unknown here; a pipeline has `stages` alone")
     listed = top.get("stages")
     if not isinstance(listed, yaml.SequenceNode) or not 0 < len(listed.value) <= _MOST_STAGES:
-        raise SettingsError(
-            f"{at_line(path, line_of(listed or root))}: a pipeline is `stages:` with a list of 1 to {_MOST_STAGES} "
-            "stages, such as `- retrieve`"
-        )
+        wanted = f"a pipeline is `stages:` with a list of 1 to {_MOST_STAGES} stages, such as `- retrieve`"
+        raise _fault(path, line_of(listed or root), wanted)
     return list(listed.value)
 
 
@@ -234,27 +228,16 @@ def _entry(path: str, node: yaml.Node) -> StageEntry:
     else:
         named = list(pairs(path, node)) if isinstance(node, yaml.MappingNode) else []
         if len(named) != 1:
-            raise SettingsError(
-                f"{at_line(path, line_of(node))}: a stage is a name, such as `- prompt`, or one name with options, "
-                "such as `- retrieve: {top_k: 20}`"
+            wanted = (
+                "a stage is a name, such as `- prompt`, or one name with options, such as `- retrieve: {top_k: 20}`"
             )
+            raise _fault(path, line_of(node), wanted)
         name, given = named[0]
     if name not in STAGES:
-        raise SettingsError(
-            f"{at_line(path, line_of(node))}: there is no stage {shown(name)}{nearest(name, STAGES)}; {_LISTED}"
-        )
+        raise _fault(path, line_of(node), f"there is no stage {shown(name)}{nearest(name, STAGES)}; {_LISTED}")
     value = value_of(path, given, _PIPELINE) if given is not None else None
     options = value if isinstance(value, dict) else {} if value is None else {MAIN_OPTION[name]: value}
     return StageEntry(name, options, line_of(node))
-
-
-def _check_order(path: str, entries: tuple[StageEntry, ...]) -> None:
-    first = entries[0]
-    if first.name not in FINDS:
-        raise SettingsError(
-            f"{at_line(path, first.line)}: `{first.name}` has no documents to read; "
-            f"begin with {' or '.join(f'`- {name}`' for name in FINDS)}"
-        )
 
 
 _NEEDS_REFERENCES = {*ANSWER_SCORES, "retrieval_recall"}
@@ -298,9 +281,6 @@ def evaluate_pipeline(
 
     Scores against answers need right answers and a generated one, `recall` needs gold documents, `compression` refined
     documents; a question without them has no such score.
-
-    Raises:
-        QueryError: If there is no question, or a k is below 1.
     """
     cuts, outcomes = checked_cuts(ks), []
     for question in questions:
@@ -312,8 +292,6 @@ def evaluate_pipeline(
             "generated": record.get("generated"),
         }
         outcomes.append(ScoredOutcome(question, told, _scores(record, question, measures, cuts), record))
-    if not outcomes:
-        raise QueryError("there is no question to evaluate")
     return PipelineEvaluation(tuple(outcomes), name)
 
 

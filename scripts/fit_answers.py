@@ -28,9 +28,10 @@ from benchmarks import answers, piles, revisions
 from benchmarks.sets import SETS, read, write_source
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask import scorer
-from sag_retrieval.ask.fast import LEAST_ANSWER, answer_part
+from sag_retrieval.ask.fast import answer_part
 from sag_retrieval.ask.question import question_parts, release_weights
 from sag_retrieval.ask.scorer import Candidate
+from sag_retrieval.ask.sentences import LEAST_ANSWER
 from sag_retrieval.core.types import Floats
 from sag_retrieval.language.words import fold, is_cjk, tokens
 

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from sag_pipeline.embed.tasks import EmbedderOf, TextBatch
 from sag_pipeline.engines.engine import LOCAL, Engine, EngineFor, LoadsModels, here
+from sag_pipeline.progress import listener
 from sag_pipeline.publish.build import Embedding, embedded_texts
-from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
+from sag_pipeline.step_runner import RunStats
 from sag_pipeline.store.lance_tables import SEALED
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, check_vectors, vector_ids
@@ -63,9 +64,6 @@ class NewVectors:
         self._embedding = embedding
         self._known = {kind: embedding.vectors.known(kind) for kind in KINDS}
         self._pieces: list[_Piece] = []
-        self._wanted = {kind: set[bytes]() for kind in KINDS}
-        """Of the pieces: `wanted` of each kind."""
-        self._new = set[bytes]()
         self._since = time.monotonic()
         way = getattr(embedding.embedder, "in_workers", "")
         self._is_own = way == "loaded" and isinstance(engine, LoadsModels)
@@ -89,7 +87,10 @@ class NewVectors:
         try:
             for vectors in self._engine.map("embed", asked(), self._shared):
                 yield from self._without_new(planned)
-                yield self._done(planned.popleft(), vectors)
+                piece = planned.popleft()
+                check_vectors(piece.new, vectors, self._embedding.embedder.dimension)
+                piece.vectors, piece.is_done = [vectors], True
+                yield len(piece.new)
             yield from self._without_new(planned)
         finally:
             if self._is_own:
@@ -99,14 +100,13 @@ class NewVectors:
         ids, first = np.unique(vector_ids(texts.to_pylist()), return_index=True)
         order = np.argsort(first)  # near texts lie near one another on disk
         ids, first = ids[order], first[order]
-        fresh = ~(_is_known(ids, self._known[kind]) | _is_in(ids, self._wanted[kind]))
+        wanted = np.concatenate([_NONE, *(piece.wanted for piece in self._pieces if piece.kind == kind)])
+        fresh = ~(_is_known(ids, self._known[kind]) | np.isin(ids, wanted))
         ids, first = ids[fresh], first[fresh]
-        is_new = ~_is_in(ids, self._new)
+        is_new = ~np.isin(ids, np.concatenate([_NONE, *(piece.new for piece in self._pieces)]))
         for known in self._known.values():
             is_new &= ~_is_known(ids, known)
         piece = _Piece(kind, ids, ids[is_new], texts.take(pa.array(first[is_new])))
-        self._wanted[kind].update(ids.tolist())
-        self._new.update(piece.new.tolist())
         self._pieces.append(piece)
         return piece
 
@@ -114,11 +114,6 @@ class NewVectors:
         while planned and not len(planned[0].new):
             planned.popleft().is_done = True
             yield 0
-
-    def _done(self, piece: _Piece, vectors: Vectors) -> int:
-        check_vectors(piece.new, vectors, self._embedding.embedder.dimension)
-        piece.vectors, piece.is_done = [vectors], True
-        return len(piece.new)
 
     def is_due(self) -> bool:
         """Whether enough is waiting to be appended."""
@@ -134,8 +129,6 @@ class NewVectors:
                 self._embedding.vectors.append(kind, ids, self._vectors_of(ids, done))
                 self._known[kind] = np.union1d(self._known[kind], ids)
         self._pieces = [piece for piece in self._pieces if not piece.is_done]
-        self._wanted = {k: {one for p in self._pieces if p.kind == k for one in p.wanted.tolist()} for k in KINDS}
-        self._new = {one for piece in self._pieces for one in piece.new.tolist()}
         self._since = time.monotonic()
 
     def _vectors_of(self, ids: VectorIds, done: Sequence[_Piece]) -> Vectors:
@@ -157,10 +150,6 @@ def _is_known(ids: VectorIds, known: VectorIds) -> npt.NDArray[np.bool_]:
     if not len(known):
         return np.zeros(len(ids), np.bool_)
     return np.asarray(known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids)
-
-
-def _is_in(ids: VectorIds, among: Collection[bytes]) -> npt.NDArray[np.bool_]:
-    return np.fromiter((each in among for each in ids.tolist()), np.bool_, len(ids))
 
 
 _DOCUMENTS_A_BATCH = 128
@@ -221,12 +210,7 @@ def open_embedding(store: Store, model: str, engine: EngineFor = here) -> Embedd
     for manifest in reversed(Releases(store.home).manifests()):
         if manifest.embedding_model == model:  # a server is not asked again for its dimension
             expect_fingerprint(opened, manifest.embedder_fingerprint)
-    return Embedding(
-        model,
-        opened,
-        _vectors(store, opened),
-        lambda folder: folder.mkdir(parents=True, exist_ok=True),
-    )
+    return Embedding(model, opened, _vectors(store, opened), lambda folder: folder.mkdir(parents=True, exist_ok=True))
 
 
 def _vectors(store: Store, embedder: Embedder, kept: Mapping[str, VectorIds] | None = None) -> VectorStore:
@@ -258,7 +242,6 @@ def embed_pending(
     store: Store,
     step: StepSpec,
     embedding: Embedding,
-    progress: ProgressCallback = ignore_progress,
     *,
     engine: EngineFor = here,
 ) -> RunStats:
@@ -272,7 +255,7 @@ def embed_pending(
         store.commit(step, [DocumentOutcome(each) for each in pending])
         tally.counts.update("new" if each.is_new else "changed" for each in pending)
     elif pending:
-        _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally, progress)
+        _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally)
         embedding.vectors.compact()
     tally.counts["skipped"] = store.ledger.document_count(step.name) - len(pending)
     tally.seconds = time.perf_counter() - started
@@ -293,7 +276,6 @@ def _embed(
     made: NewVectors,
     pending: Sequence[Pending],
     tally: RunStats,
-    progress: ProgressCallback,
 ) -> None:
     done, committed = 0, 0
 
@@ -311,7 +293,7 @@ def _embed(
             tally.counts["rows"] += count
             if number % len(KINDS) == 0:
                 done = min(done + _DOCUMENTS_A_BATCH, len(pending))
-                progress(step.name, done, len(pending))
+                listener()(step.name, done, len(pending))
             if made.is_due():
                 commit()
     finally:  # what was paid for stays, whatever ended the run
@@ -364,7 +346,9 @@ def load_fit(home: Path) -> HashingFit | None:
     except (ModelError, OSError, EOFError, ValueError, TypeError) as error:
         raise StoreError(f"{folder / 'hashing.npy'} is damaged ({error}); `sag repair` mends it") from error
     fingerprint = HashingEmbedder(fitted).fingerprint
-    if not (home / "vectors" / fingerprint).is_dir() and not _is_released(home, fingerprint):
+    if not (home / "vectors" / fingerprint).is_dir() and all(
+        manifest.embedder_fingerprint != fingerprint for manifest in Releases(home).manifests()
+    ):
         raise StoreError(
             f"{folder / 'hashing.npy'} is damaged (no vectors were made with {fingerprint}); `sag repair` mends it"
         )
@@ -379,7 +363,3 @@ def save_fit(home: Path, fitted: HashingFit) -> None:
         durable.make_folder(home / FOLDER)
         for path in Path(draft).iterdir():
             path.replace(home / FOLDER / path.name)
-
-
-def _is_released(home: Path, fingerprint: str) -> bool:
-    return any(manifest.embedder_fingerprint == fingerprint for manifest in Releases(home).manifests())

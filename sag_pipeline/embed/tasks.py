@@ -21,11 +21,6 @@ class TextBatch:
 
     array: pa.Array
 
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> "TextBatch":
-        """TextBatch as they are."""
-        return cls(pa.array(texts, pa.string()))
-
     def __reduce__(self) -> tuple[Any, ...]:
         """A slice without the rest of its buffers, which pickling it would bring along."""
         return TextBatch, (pa.concat_arrays([self.array]),)
@@ -60,11 +55,7 @@ class _OfTexts:
 
     @staticmethod
     def failed(batch: TextBatch, reason: str) -> Vectors:
-        """Refuse.
-
-        Raises:
-            ModelError: Always: a text without a vector could never be found.
-        """
+        """Refuse: a text without a vector could never be found."""
         (text,) = batch.array.to_pylist()
         raise ModelError(f"embedding the text {text[:80]!r} ({len(text):,} characters) {reason}")
 
@@ -89,11 +80,7 @@ _at_once = 0
 
 
 def _in_memory(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Embed as many texts at once as memory allows: half as many each time it runs out, and so from then on.
-
-    Raises:
-        MemoryError: If one text alone needs too much.
-    """
+    """Embed as many texts at once as memory allows: half as many each time it runs out, and so from then on."""
     global _at_once  # noqa: PLW0603  of this process, as its memory
     if getattr(embedder, "in_workers", "") != "loaded":
         return embedder.embed(texts)
@@ -113,12 +100,7 @@ def _in_memory(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 
 
 def texts_at_once(free: int) -> int:
-    """How many texts fit in this many free bytes, as a first guess.
-
-    Examples:
-        >>> texts_at_once(1_000_000_000), texts_at_once(0)
-        (62, 1)
-    """
+    """How many texts fit in this many free bytes, as a first guess."""
     return max(_FEWEST, min(_MOST, free // _BYTES_A_TEXT))
 
 

@@ -2,10 +2,10 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Annotated, Final, NamedTuple
 
 from sag_pipeline.extract.headers import HeaderOptions, chunk_header
@@ -14,7 +14,9 @@ from sag_retrieval.core.records import Chunk, Document, Section, Summary, make_i
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, is_rule, logical_lines, physical_lines, trimmed
 from sag_retrieval.language.sentences import spans_within
 
+_LEAST_SIZE: Final = 40
 _TITLES: Final = (LineKind.HEADING, LineKind.LABEL)
+_BLOCKS: Final = (LineKind.ROW, LineKind.RULE, LineKind.CODE)
 _HEADER: Final = ((LineKind.ROW, LineKind.RULE), (LineKind.RULE, LineKind.ROW))
 """Lines that stay together: the head of a table, the rule below it and its first row."""
 _SEEN: Final = 40
@@ -23,6 +25,8 @@ _REACH: Final = 0.5
 """A border that ranks first within this many sizes on either side always ends a chunk."""
 _LONGEST: Final = 1.35
 """A run of this many sizes between two such borders is divided into parts of about equal length."""
+_LONG_SENTENCE: Final = 2
+"""A sentence longer than this many sizes is cut."""
 
 
 class _Border(NamedTuple):
@@ -36,9 +40,7 @@ class _Border(NamedTuple):
 def runs_of(text: str, units: Sequence[Line], size: int) -> list[list[Line]]:
     """The units of a section in runs of about a size, a heading and the head of a table with what follows.
 
-    Source:
-        docs/algorithm.md §extraction.2.
-
+    Source: docs/algorithm.md §extraction.2.
     """
     borders = [
         _Border(place, unit.start, _rank(text, before, unit))
@@ -99,15 +101,7 @@ def _nearest(units: Sequence[Line], borders: Sequence[int], wanted: float) -> in
     return min(near, key=lambda place: abs(units[place].start - wanted), default=0)
 
 
-_LEAST_SIZE = 40
-_TITLES_CHUNKS = (LineKind.HEADING, LineKind.LABEL)
-_BLOCKS = (LineKind.ROW, LineKind.RULE, LineKind.CODE)
-_LONG_SENTENCE = 2
-"""A sentence longer than this many sizes is cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """`text[start:end]` and the last heading at its start; empty if it starts without a heading."""
 
     start: int
@@ -115,8 +109,7 @@ class Passage:
     heading: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """Lengths in characters for one document."""
 
     passage: int
@@ -127,8 +120,8 @@ class Sizes:
     """A last passage shorter than this joins the one before it."""
     part: int
     """A heading ends a passage of at least this length."""
-    is_stable: bool = False
-    """Borders are chosen by the text around them."""
+    is_short: bool
+    """Whether the document is one passage between its headings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,20 +141,18 @@ class ChunkOptions(CheckedOptions):
     """A heading starts a new chunk once the chunk before has this part of the size; 0: always."""
     tail_factor: Annotated[float, Bounds(0, 1, below=True), Internal()] = 0.25
     """A last chunk shorter than this part of the size joins the one before it."""
-    stable_borders: Annotated[bool, Internal()] = True
-    """Let the text around them choose the borders, so that an edit changes its own chunk and its neighbours alone; off:
-    chunks are filled one after the other, and an edit moves the borders of all that follow in its section."""
 
     def sizes(self, language: str, length: int) -> Sizes:
         """The sizes for a document of this language and length."""
         size = self.zh_size if language == "zh" else self.en_size
-        passage = max(size, length) if length <= size * self.whole_factor else size
+        is_short = length <= size * self.whole_factor
+        passage = max(size, length) if is_short else size
         return Sizes(
             passage=passage,
             block=max(passage, int(size * self.block_factor)),
             tail=int(size * self.tail_factor),
             part=int(size * self.heading_factor),
-            is_stable=self.stable_borders and length > size * self.whole_factor,
+            is_short=is_short,
         )
 
 
@@ -169,28 +160,26 @@ def split_chunks(
     document: Document,
     sections: Sequence[Section],
     options: ChunkOptions | None = None,
-    *,
-    header_of: Callable[[Section], str] | None = None,
+    summary: Summary | None = None,
+    header: HeaderOptions | None = None,
 ) -> list[Chunk]:
     """Cut a document into chunks, in order: disjoint, within one section each, covering everything but white space.
 
-    Args:
-        document: The document; its language sets the size.
-        sections: Partition of its text, in order; an empty section yields no chunk.
-        options: Chunk sizes.
-        header_of: Returns the header of a section's chunks; default: the document's title.
+    Each has the header of its section (`chunk_header`), in which a title that a model wrote takes the place of the
+    document's own; without `header` the document's title.
 
-    Source:
-        docs/algorithm.md §extraction.2.
-
+    Source: docs/algorithm.md §extraction.2.
     """
     sizes = (options or ChunkOptions()).sizes(document.language, len(document.text))
     units = text_units(document.text)
     seen: Counter[str] = Counter()
     chunks: list[Chunk] = []
-    heading = ""
+    heading, title, said = "", document.title, ""
+    if summary:
+        title, said = summary.made_title or title, summary.summary
     for section in sections:
-        header = header_of(section) if header_of else document.title
+        parts = (title, said, section.title, section.summary, document.language)
+        above = document.title if header is None else chunk_header(*parts, header)
         for passage in pack(document.text, clip(document.text, units, section.start, section.end), sizes):
             heading = passage.heading or heading
             text = document.text[passage.start : passage.end]
@@ -203,7 +192,7 @@ def split_chunks(
                     start=passage.start,
                     end=passage.end,
                     text=text,
-                    header=header,
+                    header=above,
                     heading=heading,
                 )
             )
@@ -211,30 +200,11 @@ def split_chunks(
     return chunks
 
 
-def chunks_of(
-    document: Document,
-    sections: Sequence[Section],
-    summary: Summary,
-    options: ChunkOptions,
-    header: HeaderOptions,
-) -> list[Chunk]:
-    """Cut a document into chunks under the headers of their sections (`chunk_header`).
-
-    A title that a model wrote stands in the header in place of the document's own.
-    """
-
-    def header_of(section: Section) -> str:
-        title = summary.made_title or document.title
-        return chunk_header(title, summary.summary, section.title, section.summary, document.language, header)
-
-    return split_chunks(document, sections, options, header_of=header_of)
-
-
 def text_units(text: str) -> list[Line]:
     """The units of a text that packing keeps whole, in order: headings, sentences, tables, fenced blocks."""
     units: list[Line] = []
     for line in logical_lines(text):
-        if line.kind not in (*_BLOCKS, *_TITLES_CHUNKS):
+        if line.kind not in (*_BLOCKS, *_TITLES):
             units.extend(Line(line.kind, *span) for span in spans_within(text, line.start, line.end))
         elif units and _is_one_block(units[-1], line):
             units[-1] = replace(units[-1], end=line.end)
@@ -249,18 +219,31 @@ def _is_one_block(before: Line, line: Line) -> bool:
 
 
 def pack(text: str, units: Sequence[Line], sizes: Sizes) -> list[Passage]:
-    """Pack the units of one section into passages, each as long as the sizes allow.
-
-    A heading starts a new passage and stays with the text that follows it, unless the passage before is still short.
-    """
-    packing = _Packing(text, sizes)
+    """Pack the units of one section into passages; a short last one joins the one before it."""
     parts = [part for unit in units for part in _parts(text, unit, sizes)]
-    if sizes.is_stable:
-        packing.keep_all(runs_of(text, parts, sizes.passage))
-        return packing.done
-    for part in parts:
-        packing.add(part)
-    return packing.finish()
+    done: list[Passage] = []
+    for run in _below_headings(parts, sizes.part) if sizes.is_short else runs_of(text, parts, sizes.passage):
+        start, end = run[0].start, run[-1].end
+        titles = list(takewhile(lambda unit: unit.kind in _TITLES, run))
+        if done and not titles and end - start < sizes.tail and end - done[-1].start <= sizes.passage + sizes.tail:
+            done[-1] = done[-1]._replace(end=end)
+        else:
+            heading = bare_heading(text[titles[-1].start : titles[-1].end]) if titles else ""
+            done.append(Passage(start, end, heading))
+    return done
+
+
+def _below_headings(units: Sequence[Line], least: int) -> Iterator[list[Line]]:
+    """Runs of units, each below its headings; one of fewer than `least` characters goes on below the next heading."""
+    held: list[Line] = []
+    for unit in units:
+        body = next((row for row in range(len(held), 0, -1) if held[row - 1].kind not in _TITLES), 0)
+        if unit.kind in _TITLES and body and held[-1].end - held[0].start >= least:
+            yield held[:body]
+            held = held[body:]
+        held.append(unit)
+    if held:
+        yield held
 
 
 def clip(text: str, units: Sequence[Line], start: int, end: int) -> list[Line]:
@@ -274,63 +257,6 @@ def clip(text: str, units: Sequence[Line], start: int, end: int) -> list[Line]:
         if right > left:
             found.append(replace(unit, start=left, end=right))
     return found
-
-
-@dataclass(slots=True)
-class _Packing:
-    text: str
-    sizes: Sizes
-    done: list[Passage] = field(default_factory=list)
-    held: list[Line] = field(default_factory=list)
-
-    def add(self, unit: Line) -> None:
-        if self.held and self._must_close(unit):
-            self.close()
-        self.held.append(unit)
-
-    def _must_close(self, unit: Line) -> bool:
-        if all(held.kind in _TITLES_CHUNKS for held in self.held):
-            return False
-        length = self.held[-1].end - self.held[0].start
-        if unit.kind in _TITLES_CHUNKS and length >= self.sizes.part:
-            return True
-        return unit.end - self.held[0].start > self.sizes.passage
-
-    def close(self) -> None:
-        """End the passage; titles at its end belong to the next one and are kept for it."""
-        body = len(self.held)
-        while body > 0 and self.held[body - 1].kind in _TITLES_CHUNKS:
-            body -= 1
-        body = body or len(self.held)
-        self._keep(self.held[:body])
-        self.held = self.held[body:]
-
-    def keep_all(self, runs: Sequence[Sequence[Line]]) -> None:
-        """Keep each run of units as a passage."""
-        for run in runs:
-            self._keep(run)
-
-    def _keep(self, units: Sequence[Line]) -> None:
-        start, end, heading = units[0].start, units[-1].end, ""
-        for unit in units:
-            if unit.kind not in _TITLES_CHUNKS:
-                break
-            heading = bare_heading(self.text[unit.start : unit.end])
-        if self._joins_last(start, end, units[0].kind):
-            self.done[-1] = replace(self.done[-1], end=end)
-        else:
-            self.done.append(Passage(start, end, heading))
-
-    def _joins_last(self, start: int, end: int, kind: LineKind) -> bool:
-        if not self.done or kind in _TITLES_CHUNKS or end - start >= self.sizes.tail:
-            return False
-        return end - self.done[-1].start <= self.sizes.passage + self.sizes.tail
-
-    def finish(self) -> list[Passage]:
-        if self.held:
-            self._keep(self.held)
-            self.held = []
-        return self.done
 
 
 def _parts(text: str, unit: Line, sizes: Sizes) -> Iterator[Line]:

@@ -24,16 +24,14 @@ RevisionKind = Literal["corrects", "replaces", "updates", "contradicts"]
 OFFICE: Final = "office"
 STEM: Final = 4
 """First letters by which a noun and its verb are one word: handover, handed."""
+_SAYS = patterns("all")
 _NOUN = patterns("all")["counted_noun"]
 """What is counted, behind a number."""
-_DIGITS = patterns("all")["digits"]
-_CLOCK = patterns("all")["clock"]
 _NUMBER = patterns("all")["number_stated"]
 _SPELLED = patterns("all")["spelled_date"]
 _EXACT: Final = 3
 _BESIDE: Final = 24
 """Characters beside a value in which words tell that it is an old one."""
-_NAMED = patterns("all")["numbered_name"]
 _SPEAKER, _OPENS, _LABEL = (patterns("all")[name] for name in ("speaker_label", "opens_clause", "label_of_words"))
 _YEAR = patterns("all")["year"]
 
@@ -55,22 +53,6 @@ class Stated(NamedTuple):
     def figure(self) -> str:
         """Its digits; empty for a date."""
         return "" if self.kind == DATE else "".join(filter(str.isdigit, fold(self.text)))
-
-
-class Correction(NamedTuple):
-    """A value that a sentence takes back, and the one that it puts in its place."""
-
-    old: Stated
-    new: Stated
-    sentence: str
-
-
-class Taking(NamedTuple):
-    """Who takes an office: the id of the name, the office, and the words that say so."""
-
-    who: str
-    office: str
-    words: str
 
 
 @dataclass(frozen=True)
@@ -134,7 +116,7 @@ class Claim:
             noun = _NOUN.match(named, amount.end) if is_cjk(named[amount.end : amount.end + 2]) else None
             kind = f"{amount.key_type} {amount.unit or ''} {noun[1][:2] if noun else ''}".rstrip()
             _add(found, amount.start, amount.end, Stated(kind, str(amount.value), named[amount.start : amount.end]))
-        numbers = ((_CLOCK, "clock"), (_NUMBER, "number"), (revising("worded"), "number"))
+        numbers = ((_SAYS["clock"], "clock"), (_NUMBER, "number"), (revising("worded"), "number"))
         for pattern, kind in numbers[: 2 if "worded" in self.silent else 3]:
             for one in pattern.finditer(named):
                 before, behind = named[max(0, one.start() - 12) : one.start()], named[one.end() : one.end() + 4]
@@ -176,11 +158,17 @@ class Claim:
         return frozenset(each for each in found if len(each.strip("0")) >= _EXACT and not _YEAR.fullmatch(each))
 
     @cached_property
-    def terms(self) -> frozenset[str]:
-        """Words beside values and beside words of correction; of Chinese the pairs."""
+    def _besides(self) -> str:
+        """Its words without its values."""
         text = self.content
         for _, _, each in self._placed:
             text = text.replace(each.text, " ", 1)
+        return text
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Words beside values and beside words of correction; of Chinese the pairs."""
+        text = self._besides
         for name in ("corrects", "changes"):
             text = text if name in self.silent else revising(name).sub(" ", text)
         return subject_terms(text)
@@ -193,27 +181,26 @@ class Claim:
     @cached_property
     def numbers(self) -> frozenset[str]:
         """Digits that are no values: they number a thing, and belong to the subject."""
-        text = self.content
-        for _, _, each in self._placed:
-            text = text.replace(each.text, " ", 1)
-        return frozenset(_DIGITS.findall(text))
+        return frozenset(_SAYS["digits"].findall(self._besides))
 
     @cached_property
     def corrects(self) -> str:
         """Words that take back what was said; empty for none."""
-        found = self.says("corrects")
-        return found[0].strip() if found else ""
+        return self._words("corrects")
 
     @cached_property
     def changes(self) -> str:
         """Words that say that something is otherwise now; empty for none."""
-        found = self.says("changes")
+        return self._words("changes")
+
+    def _words(self, name: str) -> str:
+        found = self.says(name)
         return found[0].strip() if found else ""
 
     @cached_property
-    def corrections(self) -> list[Correction]:
-        """The amounts that it takes back, each with the nearest one of its sentence that holds."""
-        found = list[Correction]()
+    def corrections(self) -> list[tuple[Stated, Stated, str]]:
+        """The amounts that it takes back, each with the nearest one of its sentence that holds, and the sentence."""
+        found = list[tuple[Stated, Stated, str]]()
         for start, end in spans_within(self.content, 0, len(self.content)) if self.corrects or self.changes else ():
             inside = [each for each in self._placed if start <= each[0] < end and each[2].figure]
             is_wrong = [is_old_at(self.content[start:end], at - start, to - start) for at, to, _ in inside]
@@ -221,12 +208,12 @@ class Claim:
             for (at, _, old), wrong in zip(inside, is_wrong, strict=True):
                 if wrong and right:
                     nearest = min(right, key=lambda each: abs(each[0] - at))
-                    found.append(Correction(old, nearest[2], self.content[start:end]))
+                    found.append((old, nearest[2], self.content[start:end]))
         return found
 
     @cached_property
-    def takes_office(self) -> Taking | None:
-        """Who it says takes an office; None for nobody, or for a word that names no office."""
+    def takes_office(self) -> tuple[str, str, str] | None:
+        """Id of the name of who takes an office, the office, the words for it; None for nobody, or for no office."""
         may_be = self.persons and self.says("role")
         found = revising("takes_office").search(self.masked) if may_be else None
         if found is None:
@@ -234,7 +221,7 @@ class Claim:
         groups = {name.partition("_")[0]: value for name, value in found.groupdict().items() if value}
         who, office = list(self.names)[int(groups["who"])], groups["office"]
         is_known = who in self.persons and revising("role").search(office)
-        return Taking(who, office, _NAMED.sub("…", found[0]).strip()) if is_known else None
+        return (who, office, _SAYS["numbered_name"].sub("…", found[0]).strip()) if is_known else None
 
     @cached_property
     def masked(self) -> str:
@@ -349,7 +336,6 @@ def sentences_of(whole: Claim) -> list[Claim]:
         >>> told = Claim("e1", "a.eml", "c1", "2. The yard is swept. The fee is 5 euros.", "Mail")
         >>> [(one.event_id, one.content) for one in sentences_of(told)]
         [('e1', 'The yard is swept.'), ('e1#1', 'The fee is 5 euros.')]
-
     """
     text, found, is_unsure = whole.content, list[Claim](), whole.is_unsure
     speaker = _SPEAKER.match(text)
@@ -380,13 +366,7 @@ def sentences_of(whole: Claim) -> list[Claim]:
 
 
 def silences(texts: Sequence[str]) -> list[frozenset[str]]:
-    """Of each text the expressions of `revising` that neither it nor a part of it matches, told for all at once.
-
-    Examples:
-        >>> [sorted({"corrects", "hedged"} & each) for each in silences(["It was wrong.", "It is said to be 5."])]
-        [['hedged'], ['corrects']]
-
-    """
+    """Of each text the expressions of `revising` that neither it nor a part of it matches, told for all at once."""
     known = dict[int, frozenset[str]]()
     rows = pc.replace_substring_regex(pa.array(texts, pa.string()), "[İı]", "i")  # which RE2 takes for other letters
     codes = np.zeros(len(rows), np.int64)
@@ -410,12 +390,12 @@ def unsure_from(text: str) -> int:
     return found.start() if found else len(text)
 
 
+def _add(found: list[tuple[int, int, Stated]], start: int, end: int, value: Stated) -> None:
+    if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
+        found.append((start, end, value))
+
+
 def _without(text: str, names: Iterable[str]) -> str:
     for name in names:
         text = text.replace(name, "\0" * len(name))
     return text
-
-
-def _add(found: list[tuple[int, int, Stated]], start: int, end: int, value: Stated) -> None:
-    if not any(start < other_end and other_start < end for other_start, other_end, _ in found):
-        found.append((start, end, value))

@@ -46,14 +46,7 @@ def hash_of(text: str) -> int:
 
 
 def blocks_of(texts: pa.Array, others: Sequence[Iterable[str]]) -> tuple[pa.Array, pa.Array]:
-    """How many words each text has, and its blocks: those of its words and of what else it shares with others.
-
-    Examples:
-        >>> words, blocks = blocks_of(pa.array(["The fee is a fee.", "5"]), [["Kiel"], []])
-        >>> words.to_pylist(), [len(each) for each in blocks.to_pylist()]
-        ([1, 0], [2, 0])
-
-    """
+    """How many words each text has, and its blocks: those of its words and of what else it shares with others."""
     runs = pc.split_pattern_regex(texts, BETWEEN_RUNS)
     told = pc.utf8_lower(runs.flatten()).dictionary_encode()
     terms = [[*map(hash_of, subject_terms(run))] for run in told.dictionary.to_pylist()]
@@ -101,9 +94,7 @@ def changed(stay: pa.Table, new: pa.Table, gone: pa.Table, largest: int = _LARGE
         gone: Those that are there no more.
         largest: Statements of a block that brings any together.
 
-    Source:
-        docs/algorithm.md §extraction.33
-
+    Source: docs/algorithm.md §extraction.33.
     """
     first, end = len(stay), len(stay) + len(new)
     every = pa.concat_tables([stay, new, gone]).combine_chunks()

@@ -4,6 +4,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
@@ -43,16 +44,13 @@ _HOLDS = pattern_of_all("holds_until")
 """What stands before the day from or until which something holds; it is not the day on which it was written."""
 _EFFECTIVE = pattern_of_all("effective_date")
 """What stands beside the day from which a policy or a contract holds: better than no day where no other is named."""
-_HASHES = _SAYS["marked_heading"]
 _TIME_BEHIND = _SAYS["time_behind"]
-_OPENS_LINE = _SAYS["opens_line"]
 _WHOLE_DAY = len("2025-03-02")
 _LEVELS = 7
 """A line that is a date alone is a heading below all marked ones."""
 _LINE = _SAYS["line_that_dates"]
 """Lines that may date what follows: headings, short lines, and openings of messages."""
 _DIGIT = _SAYS["digit"]
-_DIGITS = _SAYS["digits_of_a_date"]
 _NUMBERED_DAY = patterns("all")["numbered_day"]
 """A day in the name of a file with a number behind it: `2019-03-12-007.txt`."""
 QUOTES_BELOW = re.compile(revising("quotes_below").pattern, re.IGNORECASE | re.MULTILINE)
@@ -74,9 +72,7 @@ def with_context_dates(document: Document, events: Sequence[Event]) -> list[Even
 
     A date in an event's own words is one of its keys and counts before this one.
 
-    Source:
-        docs/algorithm.md §extraction.8
-
+    Source: docs/algorithm.md §extraction.8.
     """
     whole = document_date(document)
     places = list(_places(document.text, document.language, document.title))
@@ -120,13 +116,12 @@ def file_name_dates(name: str, text: str = "") -> list[str]:
     Example:
         >>> file_name_dates("minutes/Minutes_02032024_v1.docx"), file_name_dates("report-2024-03.pdf")
         (['2024-03-02'], ['2024-03'])
-
     """
     found: list[str] = []
     for part in reversed(name.split("/")):
         marks = zip(f" {part}", part, strict=False)
         spaced = "".join(" " if mark == "_" or (mark == "-" and before.isalpha()) else mark for before, mark in marks)
-        for digits in _DIGITS.findall(spaced):
+        for digits in _SAYS["digits_of_a_date"].findall(spaced):
             readings = list(_readings(digits))
             known = {day.value for day in _days(text, "en")} if len(readings) > 1 else frozenset[str]()
             found += [next((each for each in readings if each in known), readings[0])] if readings else []
@@ -135,19 +130,14 @@ def file_name_dates(name: str, text: str = "") -> list[str]:
 
 
 def _readings(digits: str) -> Iterator[str]:
-    if len(digits) == len("20240302"):
-        orders = ((0, 4), (4, 6), (6, 8)), ((4, 8), (2, 4), (0, 2)), ((4, 8), (0, 2), (2, 4))
-    else:
-        orders = ((0, 2), (2, 4), (4, 6)), ((4, 6), (2, 4), (0, 2)), ((4, 6), (0, 2), (2, 4))
-    for order in orders:
-        year, month, day = (int(digits[slice(*place)]) for place in order)
-        year += 0 if year > _LATEST_SHORT_YEAR else 2000
-        try:
-            value = date(year, month, day)
-        except ValueError:
-            continue
-        if 1900 <= year < 2100:  # noqa: PLR2004  the years that files are named by
-            yield value.isoformat()
+    size = len(digits) - len("0302")  # of the year
+    for year_at, month_at, day_at in ((0, size, size + 2), (4, 2, 0), (4, 0, 2)):
+        year, month, day = digits[year_at:][:size], digits[month_at:][:2], digits[day_at:][:2]
+        full = int(year) + (0 if int(year) > _LATEST_SHORT_YEAR else 2000)
+        with suppress(ValueError):
+            value = date(full, int(month), int(day))
+            if 1900 <= full < 2100:  # noqa: PLR2004  the years that files are named by
+                yield value.isoformat()
 
 
 def _days(text: str, language: str) -> list[_Day]:
@@ -223,20 +213,12 @@ def _days_of_lines(text: str, language: str) -> list[_Day]:
     ]
 
 
-def _line_around(text: str, day: _Day) -> tuple[str, str]:
-    start = text.rfind("\n", max(0, day.start - _LONGEST_LINE), day.start) + 1
-    if not start:
-        start = 0 if day.start < _LONGEST_LINE else day.start - _LONGEST_LINE
-    end = text.find("\n", day.end, day.end + _LONGEST_LINE)
-    return text[start : day.start], text[day.end : end if end >= 0 else day.end + _LONGEST_LINE]
-
-
 def _places(text: str, language: str, title: str) -> Iterator[tuple[int, ContextDate | None]]:
     """Where the date that holds changes, at headings, stamps and quotations; None: the document's holds again.
 
     The title is no such place: what it is about (`Harvest 2025`) may be older than what stands below it.
     """
-    marks = [(found.start(), len(found["hashes"])) for found in _HASHES.finditer(text)]
+    marks = [(found.start(), len(found["hashes"])) for found in _SAYS["marked_heading"].finditer(text)]
     dated = [(found, *_kind_of(text, found)) for found in _days_of_lines(text, language)]
     heads = {text.rfind("\n", 0, day.start) + 1: day.value for day, kind, _ in reversed(dated) if kind == HEADING}
     if marks and heads and bare_heading(text[marks[0][0] : text.find("\n", marks[0][0])]) == title:
@@ -265,8 +247,9 @@ def _places(text: str, language: str, title: str) -> Iterator[tuple[int, Context
 
 def _kind_of(text: str, day: _Day) -> tuple[str, int]:
     """Whether a date opens a chat's message, is a heading or stands in one; and the level of what it dates."""
-    before, after = _line_around(text, day)
-    if _OPENS_LINE.fullmatch(before) and _TIME_BEHIND.match(after):
+    before = text[max(0, day.start - _LONGEST_LINE) : day.start].rpartition("\n")[2]
+    after = text[day.end : day.end + _LONGEST_LINE].partition("\n")[0]
+    if _SAYS["opens_line"].fullmatch(before) and _TIME_BEHIND.match(after):
         return STAMP, _LEVELS + 1
     if before.startswith("#"):
         return HEADING, 0

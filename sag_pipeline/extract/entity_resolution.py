@@ -96,9 +96,7 @@ def align_keys(
         answered: Pairs of ids that a model takes for one thing.
         decisions: Decisions of people, by name.
 
-    Source:
-        docs/algorithm.md §extraction.26.
-
+    Source: docs/algorithm.md §extraction.26.
     """
     if not len(keys):
         return Alignment(())
@@ -107,11 +105,10 @@ def align_keys(
     names = pa.array(keys.names, pa.string())
     is_named = np.asarray(pc.not_equal(names, ""))
     is_loose = is_named & ~np.fromiter((t in EXACT_TYPES for t in keys.key_types), np.bool_, len(keys))
-    compact = compact_names(names)
     for reason, folded, allowed in (
         (SAME_NAME, names, is_named),
-        (COMPACT_NAME, compact, is_loose),
-        (BARE_NAME, bare_names(names, keys.key_types, compact), is_loose),
+        (COMPACT_NAME, compact_names(names), is_loose),
+        (BARE_NAME, bare_names(names, keys.key_types), is_loose),
     ):
         groups.join_all(_same(keys, folded, allowed, groups), reason)
     groups.join_all(_named_by_title(keys, groups), TITLE_NAME)
@@ -144,20 +141,19 @@ class _Groups:
         """Merge the groups of each pair for one reason, unless they have two specific types or are kept apart."""
         for pair in pairs:
             first, second = sorted(map(self.root, pair), key=lambda row: self.rank[row])
-            if first != second and self._may_join(first, second, reason) and not self._are_apart(first, second):
+            if first != second and self._may_join(first, second, reason):
                 self._parent[second] = first
                 self._why[second] = (reason, _SCORES[reason])
                 if second in self._apart:
                     self._apart.setdefault(first, set()).update(self._apart.pop(second))
 
     def _may_join(self, first: int, second: int, reason: str) -> bool:
+        if any(self.root(row) == second for row in self._apart.get(first, ())):
+            return False
         types, names = self._keys.key_types, self._keys.names
         is_generic = self.is_generic[first] or self.is_generic[second]
         is_translated = reason == SAID and is_cjk(names[first]) != is_cjk(names[second])
         return reason == DECIDED or types[first] == types[second] or bool(is_generic) or is_translated
-
-    def _are_apart(self, first: int, second: int) -> bool:
-        return any(self.root(row) == second for row in self._apart.get(first, ()))
 
     def alignment(self) -> Alignment:
         """Every row that is not canonical."""

@@ -12,18 +12,38 @@ from typing import Any
 
 from sag_pipeline.extract.keys import make_key, title_key
 from sag_pipeline.extract.places import first_places
-from sag_pipeline.extract.summaries import heading_of, prompt_language
+from sag_pipeline.extract.questions import StepQuestion, heading_of, prompt_language
 from sag_pipeline.extract.triples import read_triples
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
 from sag_retrieval.language.words import normal_name, tokens
 from sag_retrieval.models.protocols import AnswerShape, Request, estimate_tokens
-from sag_retrieval.prompts import load_prompt, quoted
+from sag_retrieval.prompts import quoted
 
 LONGEST_EVENT = 1_000
 _BULLET = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、）])\s+")
 _UNTYPED = "entity"
 _MOST_ROWS = 10_000
 """Most pairs of a word and a chunk compared for one event: its rarest words are used, as common ones place nothing."""
+
+
+def make_event(
+    document: Document, chunk: Chunk, index: int, content: str, times: int = 0, span: tuple[int, int] | None = None
+) -> Event:
+    """An event of a chunk; `times` is how often its content came before there, `span` where it stands."""
+    return Event(
+        event_id=make_id("e", chunk.chunk_id, content, times),
+        document_id=document.document_id,
+        chunk_id=chunk.chunk_id,
+        event_index=index,
+        content=content,
+        title=document.title,
+        start=span[0] if span else None,
+        end=span[1] if span else None,
+    )
+
+
+_Given = tuple[Mapping[str, Any], str, tuple[int, int] | None]
+"""A supplied event, its content on one line, and where that stands."""
 
 
 def given_events(document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
@@ -33,20 +53,18 @@ def given_events(document: Document, chunks: Sequence[Chunk]) -> list[Extraction
     words, with rare words weighing more; without a shared word, to the first chunk. Keys without a usable value and
     triples that are not three texts are left out. The first key of every event is the title's key.
 
-    Source:
-        docs/algorithm.md §extraction.4.
-
+    Source: docs/algorithm.md §extraction.4.
     """
     raw_events = json.loads(document.extraction) if document.extraction else []
     if not chunks:
         return []
     contents = [" ".join(str(raw["content"]).split()) for raw in raw_events]
     places = _Places(document, chunks, contents)
-    gathered: dict[int, list[tuple[Mapping[str, Any], tuple[int, int] | None]]] = defaultdict(list)
+    gathered: dict[int, list[_Given]] = defaultdict(list)
     for raw, content in zip(raw_events, contents, strict=True):
         if content:
             row, span = places.of(content)
-            gathered[row].append((raw, span))
+            gathered[row].append((raw, content, span))
     return [_extraction(document, chunk, gathered[row]) for row, chunk in enumerate(chunks)]
 
 
@@ -83,25 +101,13 @@ class _Places:
         return sorted(kept or terms[:1])
 
 
-def _extraction(
-    document: Document, chunk: Chunk, raws: Sequence[tuple[Mapping[str, Any], tuple[int, int] | None]]
-) -> Extraction:
+def _extraction(document: Document, chunk: Chunk, given: Sequence[_Given]) -> Extraction:
     events: list[Event] = []
     keys: list[EventKey] = []
     triples = []
     seen: Counter[str] = Counter()
-    for raw, span in raws:
-        content = " ".join(str(raw["content"]).split())
-        event = Event(
-            event_id=make_id("e", chunk.chunk_id, content, seen[content]),
-            document_id=document.document_id,
-            chunk_id=chunk.chunk_id,
-            event_index=len(events),
-            content=content,
-            title=document.title,
-            start=span[0] if span else None,
-            end=span[1] if span else None,
-        )
+    for raw, content, span in given:
+        event = make_event(document, chunk, len(events), content, seen[content], span)
         seen[content] += 1
         named = list(_keys(document, raw.get("keys") or ()))
         own = [key for key, same_as in named if same_as is None]
@@ -144,8 +150,10 @@ class ExtractedEvents(AnswerShape):
 
 
 @dataclass(frozen=True, slots=True)
-class EventPrompt:
-    """A passage to ask about (a `Part`): several can share one question."""
+class EventPrompt(StepQuestion):
+    """A passage to ask about."""
+
+    step = "events"
 
     document_id: str
     source: str
@@ -155,39 +163,19 @@ class EventPrompt:
     language: str
 
     @property
-    def kind(self) -> str:
-        """Passages of one kind share a prompt: one kind per language."""
-        return f"events {self.language}"
-
-    @property
     def size(self) -> int:
         """Tokens of the passage."""
         return estimate_tokens(self.text)
 
-    @property
-    def weight(self) -> float:
-        """Only the length of passages bounds how many share a question."""
-        return 0.0
-
     def merge(self, parts: Sequence["EventPrompt"]) -> Request[ExtractedEvents]:
         """One question about all passages; consecutive passages of one heading share it."""
-        prompt = load_prompt("events", self.language, "sag_pipeline.llm.prompts")
         lines: list[str] = []
         for number, part in enumerate(parts, 1):
             if part.heading and (number == 1 or part.heading != parts[number - 2].heading):
                 lines.append(part.heading)
             lines.append(f"{number} {quoted(part.text)}")
-        owners = {part.document_id for part in parts}
-        identity = "\x1f".join([prompt.version, *(f"{part.title}\x1f{part.text}" for part in parts)])
-        return Request(
-            prompt.fill(passages="\n".join(lines)),
-            ExtractedEvents,
-            "events",
-            prompt.system,
-            self.document_id if len(owners) == 1 else "",
-            identity=identity,
-            part=self if len(parts) == 1 else None,
-        )
+        said = (text for part in parts for text in (part.title, part.text))
+        return self.asked(ExtractedEvents, parts, said, passages="\n".join(lines))
 
     def split(self, parts: Sequence["EventPrompt"], answer: ExtractedEvents) -> list[ExtractedEvents | None]:
         """The events of each passage; None for a passage that the answer does not name."""
@@ -210,15 +198,12 @@ def event_requests(
     Requests can be asked together (`Request.part`). The summary is not part of a request's identity: a new summary
     asks nothing again. A document of one chunk is asked about without summary.
 
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     heading = heading_of(document, summary if len(chunks) > 1 else "")
     spoken = prompt_language(document, language)
     whose = document.document_id, document.source, document.title
-    passages = [EventPrompt(*whose, heading, chunk.text, spoken) for chunk in chunks]
-    return [passage.merge([passage]) for passage in passages]
+    return [EventPrompt(*whose, heading, chunk.text, spoken).request for chunk in chunks]
 
 
 def readable(chunks: Sequence[Chunk]) -> list[Chunk]:
@@ -232,26 +217,13 @@ def events_from_reply(document: Document, chunk: Chunk, answer: ExtractedEvents)
     An event that occurs in the chunk word for word has its span.
     """
     events: list[Event] = []
-    seen: Counter[str] = Counter()
+    seen = {""}
     for raw in (event for one in answer.passages for event in one.events):
         content = _BULLET.sub("", " ".join(raw.split()))[:LONGEST_EVENT]
         name = normal_name(content)
-        seen[name] += 1
-        if name and seen[name] == 1:
-            events.append(_event(document, chunk, len(events), content))
+        if name not in seen:
+            seen.add(name)
+            start = chunk.start + chunk.text.find(content)
+            span = (start, start + len(content)) if content in chunk.text else None
+            events.append(make_event(document, chunk, len(events), content, span=span))
     return events
-
-
-def _event(document: Document, chunk: Chunk, index: int, content: str) -> Event:
-    place = chunk.text.find(content)
-    start = chunk.start + place if place >= 0 else None
-    return Event(
-        event_id=make_id("e", chunk.chunk_id, content, 0),
-        document_id=document.document_id,
-        chunk_id=chunk.chunk_id,
-        event_index=index,
-        content=content,
-        title=document.title,
-        start=start,
-        end=start + len(content) if start is not None else None,
-    )

@@ -2,27 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
 from sag_pipeline.extract.summaries import SummaryOptions, summarise
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
+from sag_retrieval.core.options import CheckedOptions
 from sag_retrieval.core.records import Document, Section
 from sag_retrieval.models.protocols import AnswerShape, Reply, Request
 from sag_retrieval.prompts import as_lines, load_prompt
 
 LONGEST_TEXT = 12_000
 """Characters of a section that a model reads: of a longer one the first three quarters of them and the last quarter."""
-_LEAST_CUT = 24
-"""A summary that would be cut to fewer characters is left out."""
 _ONE_SENTENCE = SummaryOptions(sentence_count=1, max_characters=160)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderOptions(CheckedOptions):
-    """The parts of a header and its greatest length. The default found most evidence without a model."""
+    """The parts of a header. The default found most evidence without a model."""
 
     document_title: bool = True
     """The title of the document."""
@@ -36,21 +34,12 @@ class HeaderOptions(CheckedOptions):
     """One sentence about the section; a summary of every section is then made."""
     sentences: bool = False
     """Introduce each part by a sentence; off: the bare titles and summaries, one per line."""
-    max_length: Annotated[Annotated[int, Bounds(0)] | None, Internal()] = None
-    """Characters; None: no limit."""
 
 
 FULL_HEADER = HeaderOptions(document_summary=True, section_summary=True, sentences=True)
 """Every part, each introduced by a sentence."""
 NO_HEADER = HeaderOptions(document_title=False, section_title=False)
 """No header: a chunk is found by its own words."""
-
-
-class _Parts(NamedTuple):
-    title: str
-    summary: str
-    section: str
-    section_summary: str
 
 
 class _Wording(NamedTuple):
@@ -81,64 +70,19 @@ def chunk_header(
 ) -> str:
     """The header of a chunk: a paragraph about its document and one about its section; empty parts are left out.
 
-    If it is too long, the section's summary is shortened, then the document's summary, then the section's paragraph is
-    left out, and last the title is cut. The chunk's own text is never shortened.
-
-    Source:
-        docs/algorithm.md §sections.9
-
+    Source: docs/algorithm.md §sections.9.
     """
     chosen = options or HeaderOptions()
-    parts = _Parts(
-        title.strip() * chosen.document_title,
-        summary.strip() * chosen.document_summary,
-        section := section_title.strip() * chosen.section_title,
-        section_summary.strip() * (chosen.section_summary and section != ""),
-    )
-    header = _written(parts, language, chosen)
-    limit = chosen.max_length
-    if limit is None or len(header) <= limit:
-        return header
-    for name in ("section_summary", "summary"):
-        whole = getattr(parts, name)
-        parts = parts._replace(**{name: _cut(whole, len(whole) - len(header) + limit)})
-        header = _written(parts, language, chosen)
-        if len(header) <= limit:
-            return header
-    header = _written(parts._replace(section=""), language, chosen)
-    return header if len(header) <= limit else _cut(parts.title, limit, least=0)
-
-
-def _written(parts: _Parts, language: str, options: HeaderOptions) -> str:
-    if not options.sentences:
-        return "\n".join(part for part in (parts.title, parts.summary, parts.section, parts.section_summary) if part)
+    title, summary = title.strip() * chosen.document_title, summary.strip() * chosen.document_summary
+    section = section_title.strip() * chosen.section_title
+    section_summary = section_summary.strip() * (chosen.section_summary and section != "")
+    if not chosen.sentences:
+        return "\n".join(filter(None, (title, summary, section, section_summary)))
     words = _WORDINGS["zh" if language.lower().startswith("zh") else "en"]
-    return "\n\n".join(filter(None, (_document(parts, words), _section(parts, words))))
-
-
-def _document(parts: _Parts, words: _Wording) -> str:
-    opening = words.document.format(title=parts.title) if parts.title else words.summary_only
-    if not parts.summary:
-        return opening if parts.title else ""
-    return f"{opening}{words.gap}{parts.summary}"
-
-
-def _section(parts: _Parts, words: _Wording) -> str:
-    if not parts.section:
-        return ""
-    opening = words.section.format(title=parts.section)
-    return f"{opening}{words.gap}{parts.section_summary}" if parts.section_summary else opening
-
-
-def _cut(text: str, length: int, least: int = _LEAST_CUT) -> str:
-    """At most `length` characters, cut at a space if one is near; nothing if under `least` would be left."""
-    if len(text) <= length:
-        return text
-    if length < max(least, 1):
-        return ""
-    piece = text[: length - 1]
-    space = piece.rfind(" ", length * 3 // 4)
-    return (piece[:space] if space > 0 else piece).rstrip() + "…"
+    opening = words.document.format(title=title) if title else words.summary_only if summary else ""
+    about = words.section.format(title=section) if section else ""
+    paragraphs = (words.gap.join(filter(None, part)) for part in ((opening, summary), (about, section_summary)))
+    return "\n\n".join(filter(None, paragraphs))
 
 
 class SectionSummary(AnswerShape):
@@ -184,11 +128,7 @@ def offline_section_summaries(document: Document, sections: Sequence[Section]) -
 
 
 def _shown(document: Document, section: Section) -> dict[str, object]:
-    text = _shortened(document.text[section.start : section.end])
+    text = document.text[section.start : section.end]
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[: LONGEST_TEXT * 3 // 4]}\n[…]\n{text[-LONGEST_TEXT // 4 :]}"
     return {"document": document.title, "section": section.title, "text": text}
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= LONGEST_TEXT:
-        return text
-    return f"{text[: LONGEST_TEXT * 3 // 4]}\n[…]\n{text[-LONGEST_TEXT // 4 :]}"

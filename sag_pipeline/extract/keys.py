@@ -22,13 +22,11 @@ def make_key(key_type: str, value: str | float | bool, unit: str | None = None) 
     Text is trimmed and in Unicode compatibility form; its case is kept. Two texts with the same normal name are one
     key, as are two equal numbers with the same unit. A truth value is a flag, though it is a number in Python.
 
-    Source:
-        docs/algorithm.md §extraction.5.
+    Source: docs/algorithm.md §extraction.5.
 
     Examples:
         >>> make_key("money", 120_000_000, "CNY").unit, make_key("place", "  ")
         ('CNY', None)
-
     """
     kind = _kind(key_type)
     if not kind:
@@ -56,14 +54,10 @@ def title_key(document: Document) -> Key | None:
     return make_key(TITLE, document.title[:LONGEST_VALUE])
 
 
-def main_key(document: Document, chunk: Chunk) -> Key | None:
-    """The key that a chunk is mainly about: the document's title, else the heading above it, else None."""
-    return title_key(document) or make_key(HEADING, chunk.heading)
-
-
 def main_keys(document: Document, chunks: Sequence[Chunk]) -> list[EventKey]:
-    """The main key of each chunk that has one; `event_id` holds the chunk's id."""
-    pairs = [(chunk.chunk_id, main_key(document, chunk)) for chunk in chunks]
+    """What each chunk is about: its document's title, else the heading above it; `event_id` holds the chunk's id."""
+    title = title_key(document)
+    pairs = [(chunk.chunk_id, title or make_key(HEADING, chunk.heading)) for chunk in chunks]
     return [EventKey(document.document_id, chunk_id, key) for chunk_id, key in pairs if key]
 
 

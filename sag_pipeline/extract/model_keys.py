@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
 from pydantic import Field, WithJsonSchema, create_model
 
 from sag_pipeline.extract.keys import title_key
-from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKeys, known_lines
-from sag_pipeline.extract.summaries import prompt_language
+from sag_pipeline.extract.name_matching import EXACT_TYPES
+from sag_pipeline.extract.questions import PROMPTS, StepQuestion, prompt_language
 from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
@@ -21,6 +22,10 @@ from sag_retrieval.prompts import load_prompt, quoted
 
 MOST_KEYS = 16
 """Most keys of one event; further ones are dropped as noise."""
+_MOST_EVENTS = 20
+"""Events that one question is about: of more, models leave keys out."""
+_MOST_KNOWN = 40
+"""Known keys shown in one question, so that one entity keeps one name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +38,6 @@ class KeyOptions(CheckedOptions):
     """What finds names where no model is asked: `rules`, or the name of one that another package adds."""
     one_event_per_question: bool = False
     """Ask about one event per question instead of the events of a chunk: more expensive and seldom better."""
-    most_events: Annotated[int, Bounds(1), Internal()] = 20
-    """Events that one question is about: of more, models leave keys out."""
-    most_known: Annotated[int, Bounds(0), Internal()] = 40
-    """Known keys shown in one question, so that one entity keeps one name."""
     known_tokens: Annotated[int, Bounds(0)] = 75
     """Tokens of the known keys in one question; what was found best is shown first."""
 
@@ -85,9 +86,31 @@ class ReadKeys(NamedTuple):
     refused: list[str]
 
 
+class KnownKey(NamedTuple):
+    """A key as shown to the model."""
+
+    key_type: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
-class EventGroup:
-    """Events to ask about (a `Part`): several groups can share one question."""
+class KnownKeys:
+    """Known keys for one event: those that it seems to spell otherwise, those near it, and the rest."""
+
+    otherwise: tuple[KnownKey, ...] = ()
+    direct: tuple[KnownKey, ...] = ()
+    from_events: tuple[KnownKey, ...] = ()
+
+    def every(self) -> tuple[KnownKey, ...]:
+        """All of them, the best first."""
+        return (*self.otherwise, *self.direct, *self.from_events)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyQuestion(StepQuestion):
+    """Events of a chunk to ask about, each with the keys that are known about it."""
+
+    step = "keys"
 
     document_id: str
     source: str
@@ -99,7 +122,7 @@ class EventGroup:
 
     @property
     def kind(self) -> str:
-        """Groups of one kind share a prompt: one kind per language and list of types."""
+        """Questions in one language about one list of types share a prompt."""
         return f"keys {self.language} {self.types.digest}"
 
     @property
@@ -109,87 +132,72 @@ class EventGroup:
 
     @property
     def weight(self) -> float:
-        """The share of the events of one question that the group has."""
-        return len(self.events) / self.options.most_events
-
-    def merge(self, parts: Sequence["EventGroup"]) -> Request[ExtractedKeys]:
-        """One question about the events of all groups, numbered consecutively, with all their known keys."""
-        prompt = load_prompt("keys", self.language, "sag_pipeline.llm.prompts")
-        contents = [event.content for part in parts for event in part.events]
-        lines = [f"{number} {quoted(content)}" for number, content in enumerate(contents, 1)]
-        known = known_lines(
-            [one for part in parts for one in part.known],
-            self.types,
-            prompt.language,
-            most=self.options.most_known,
-            tokens=self.options.known_tokens,
-        )
-        text = prompt.fill(types=self.types.line(self.language) or "—", known=known or "—", events="\n".join(lines))
-        return Request(
-            text,
-            answer_of(self.types.enum(self.language)),
-            "keys",
-            prompt.system,
-            self.document_id if len({part.document_id for part in parts}) == 1 else "",
-            identity="\x1f".join((prompt.version, self.types.digest, *contents)),
-            part=self if len(parts) == 1 and not self.options.one_event_per_question else None,
-        )
-
-    def split(self, parts: Sequence["EventGroup"], answer: ExtractedKeys) -> list[ExtractedKeys | None]:
-        """The keys of each group's events, numbered from 1; None for a group without any event in the answer."""
-        found = answers_of_parts((len(part.events) for part in parts), answer.events)
-        return [ExtractedKeys(events=own) if own else None for own in found]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyQuestion:
-    """A question about a group of events, which it numbers from 1."""
-
-    group: EventGroup
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events."""
-        return self.group.events
-
-    @property
-    def request(self) -> Request[ExtractedKeys]:
-        """The question as a request, alone."""
-        return self.group.merge([self.group])
+        """The share of the events of one question that it has."""
+        return len(self.events) / _MOST_EVENTS
 
     @property
     def shares(self) -> tuple[str, str]:
         """Questions with equal ones can share a call: asked one after another, they leave fewer calls part empty."""
-        return self.group.source, self.group.kind
+        return self.source, self.kind
 
-    def shown(self, known: Sequence[KnownKeys]) -> "KeyQuestion":
-        """The same question with known keys for each event."""
-        return KeyQuestion(replace(self.group, known=tuple(known)))
+    def merge(self, parts: Sequence["KeyQuestion"]) -> Request[ExtractedKeys]:
+        """One question about the events of all, numbered consecutively, with all their known keys."""
+        contents = [event.content for part in parts for event in part.events]
+        known = _known_lines([one for part in parts for one in part.known], self)
+        request = self.asked(
+            answer_of(self.types.enum(self.language)),
+            parts,
+            (self.types.digest, *contents),
+            types=self.types.line(self.language) or "—",
+            known=known or "—",
+            events="\n".join(f"{number} {quoted(content)}" for number, content in enumerate(contents, 1)),
+        )
+        return replace(request, part=None) if self.options.one_event_per_question else request
+
+    def split(self, parts: Sequence["KeyQuestion"], answer: ExtractedKeys) -> list[ExtractedKeys | None]:
+        """The keys of each one's events, numbered from 1; None for one without any event in the answer."""
+        found = answers_of_parts((len(part.events) for part in parts), answer.events)
+        return [ExtractedKeys(events=own) if own else None for own in found]
+
+
+def _known_lines(known: Sequence[KnownKeys], question: KeyQuestion) -> str:
+    """Known keys of several events, the best of each event first, within the bounds; one line per type.
+
+    Dates, times and numbers are left out: they have one spelling, which the prompt gives.
+    """
+    language = load_prompt("keys", question.language, PROMPTS).language
+    tiers = [one.otherwise for one in known], [one.direct for one in known], [one.from_events for one in known]
+    ranked = dict.fromkeys(
+        key for tier in tiers for row in zip_longest(*tier) for key in row if key and key.key_type not in EXACT_TYPES
+    )
+    by_type: dict[str, list[str]] = {}
+    left = question.options.known_tokens
+    for key in list(ranked)[:_MOST_KNOWN]:
+        left -= estimate_tokens(f'"{key.value}" ')
+        if left < 0:
+            break
+        known_type = question.types.named(key.key_type)
+        by_type.setdefault(known_type.called(language) if known_type else quoted(key.key_type), []).append(key.value)
+    return "\n".join(f"{name}: {quoted(*values)}" for name, values in sorted(by_type.items()))
 
 
 def key_questions(
-    document: Document,
-    events: Sequence[Event],
-    *,
-    options: KeyOptions | None = None,
-    language: str = "auto",
+    document: Document, events: Sequence[Event], *, options: KeyOptions | None = None, language: str = "auto"
 ) -> list[KeyQuestion]:
     """The questions about the events of a document, in order: one per chunk, or one per event.
 
     Questions can share a call (`Request.part`). They show events alone, which are clear by themselves; a new title,
     summary or known key asks nothing again.
 
-    Source:
-        docs/algorithm.md §extraction.28
-
+    Source: docs/algorithm.md §extraction.28.
     """
     options = options or KeyOptions()
     spoken = prompt_language(document, language)
     types = options.schema.of_source(document.source)
     whose = document.document_id, document.source
     return [
-        KeyQuestion(EventGroup(*whose, group, (NO_KNOWN,) * len(group), spoken, options, types))
-        for group in _groups(events, 1 if options.one_event_per_question else options.most_events)
+        KeyQuestion(*whose, group, (KnownKeys(),) * len(group), spoken, options, types)
+        for group in _groups(events, 1 if options.one_event_per_question else _MOST_EVENTS)
     ]
 
 
@@ -240,49 +248,3 @@ def _groups(events: Sequence[Event], most: int) -> list[tuple[Event, ...]]:
     for event in events:
         groups.setdefault(event.chunk_id, []).append(event)
     return [tuple(own[start : start + most]) for own in groups.values() for start in range(0, len(own), most)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownOptions(CheckedOptions):
-    """How many known keys are found for an event, and how many events are asked about before theirs are known."""
-
-    direct_keys: Annotated[int, Bounds(0), Internal()] = 10
-    """Known keys with the nearest vectors that are found for an event."""
-    named_keys: Annotated[int, Bounds(0), Internal()] = 8
-    """Known keys that are found for an event by its words and initials."""
-    similar_events: Annotated[int, Bounds(0), Internal()] = 3
-    """Nearest events whose keys are found for an event."""
-    title: Annotated[bool, Internal()] = True
-    """Whether the title of a document is shown where an event seems to spell it otherwise."""
-    stored_types: Annotated[bool, Internal()] = True
-    """Whether the model may also choose types that keys of the current release have and the default schema lacks: of
-    supplied events, of an earlier schema. A schema of the home's own is the whole list."""
-    least_similarity: Annotated[float, Bounds(0, 1), Internal()] = 0.5
-    """Least cosine of a known key or event: a model tends to choose a shown name, even a dissimilar one."""
-    first_wave: Annotated[int, Bounds(0), Internal()] = 0
-    """Events of the first wave; 0: as many as calls run at once. Each further wave has as many as are known already."""
-    longest_wave: Annotated[int, Bounds(1), Internal()] = 1_000
-    """Most events of a wave: all are asked about before the keys of any of them are known."""
-
-    def waves(self, sizes: Sequence[int], known: int, concurrency: int) -> Iterator[slice]:
-        """Questions with these numbers of events, cut into waves: a wave has at least as many events as are known.
-
-        Args:
-            sizes: Events of each question.
-            known: Events that are known before.
-            concurrency: Calls that run at once.
-
-        Examples:
-            >>> [part.stop - part.start for part in KnownOptions().waves([1] * 40, 0, 4)]
-            [4, 4, 8, 16, 8]
-
-        """
-        start = 0
-        while start < len(sizes):
-            wanted, end = min(max(known, self.first_wave or concurrency), self.longest_wave), start
-            while end < len(sizes) and wanted > 0:
-                wanted -= sizes[end]
-                known += sizes[end]
-                end += 1
-            yield slice(start, end)
-            start = end

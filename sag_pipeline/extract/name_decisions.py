@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -51,8 +51,7 @@ class NameDecisions:
     @property
     def digest(self) -> str:
         """A hash of what is decided, whatever the order and the numbers of the lines; empty for nothing."""
-        said = sorted((one.verb, *one.pair) for one in self.lines)
-        return blake2b(repr(said).encode(), digest_size=8).hexdigest() if said else ""
+        return digest_of((one.verb, *one.pair) for one in self.lines)
 
     def pairs(self, *verbs: DecisionVerb) -> Iterator[tuple[str, str]]:
         """Normal names of the lines with one of these decisions."""
@@ -74,41 +73,47 @@ def decisions_file(settings: Settings) -> Path:
     return Path(settings.aliases) if settings.aliases else Path(settings.home) / ALIASES
 
 
-def read_decisions(path: Path) -> NameDecisions:
-    """The decisions of a file; none where there is no file. Empty lines, and lines that begin with #, are read over.
+def digest_of(said: Iterable[tuple[str, ...]]) -> str:
+    """A hash of decisions, whatever their order; empty for none."""
+    found = sorted(said)
+    return blake2b(repr(found).encode(), digest_size=8).hexdigest() if found else ""
+
+
+def read_cells(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line that decides something, with its number; none where there is no file.
+
+    Empty lines, lines that begin with #, and one of the names of the columns are read over.
 
     Raises:
-        SourceError: If the file cannot be read, or a line is wrong, with its number.
-
+        SourceError: If the file cannot be read.
     """
     if path.is_fifo():  # it would be waited for
         raise SourceError(f"{path} is a pipe; save it as CSV in UTF-8")
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
-        if len(content) > _LARGEST:
-            raise SourceError(
-                f"{path} has more than {_LARGEST:,} bytes, which is the bound; keep the lines that decide"
-            )
         text = content.decode("utf-8-sig")
     except FileNotFoundError:
-        return NameDecisions()
+        return
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read as UTF-8: {error}; save it as CSV in UTF-8") from error
-    found = tuple(_lines(path, text))
-    _refuse_contradictions(path, found)
-    return NameDecisions(found)
-
-
-def _lines(path: Path, text: str) -> Iterator[NameDecision]:
+    if len(content) > _LARGEST:
+        raise SourceError(f"{path} has more than {_LARGEST:,} bytes, which is the bound; keep the lines that decide")
     reader = csv.reader(text.splitlines(), strict=True)
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
-            if any(cells) and not cells[0].startswith("#") and tuple(map(str.lower, cells)) != _COLUMNS:
-                yield _decision(path, reader.line_num, cells)
+            if any(cells) and not cells[0].startswith("#") and cells[0].lower() != columns[0]:
+                yield reader.line_num, cells
     except csv.Error as error:
-        raise SourceError(f"{path}, line {reader.line_num}: {error}; write {','.join(_COLUMNS)}") from error
+        raise SourceError(f"{path}, line {reader.line_num}: {error}; write {','.join(columns)}") from error
+
+
+def read_decisions(path: Path) -> NameDecisions:
+    """The decisions of a file; none where there is no file."""
+    found = tuple(_decision(path, line, cells) for line, cells in read_cells(path, _COLUMNS))
+    _refuse_contradictions(path, found)
+    return NameDecisions(found)
 
 
 def _decision(path: Path, line: int, cells: list[str]) -> NameDecision:
@@ -141,12 +146,7 @@ def _refuse_contradictions(path: Path, found: Iterable[NameDecision]) -> None:
 
 
 def add_decision(path: Path, verb: DecisionVerb, name: str, other: str) -> NameDecision:
-    """Add a line to the file, which is made where it is not.
-
-    Raises:
-        SourceError: If the file has the same line or one that says otherwise, or cannot be read.
-
-    """
+    """Add a line to the file, which is made where it is not."""
     before = read_decisions(path).lines
     text = path.read_text(encoding="utf-8").rstrip("\n") if path.exists() else ",".join(_COLUMNS)
     cells = [verb, " ".join(name.split()), " ".join(other.split())]
@@ -160,24 +160,6 @@ def add_decision(path: Path, verb: DecisionVerb, name: str, other: str) -> NameD
     durable.make_folder(path.parent)
     durable.write_text(path, f"{text}\n{written.getvalue()}")
     return made
-
-
-def remove_decision(path: Path, number: int | None = None) -> NameDecision:
-    """Take a line out of the file, or the last one.
-
-    Raises:
-        SourceError: If the file has no decision there, or cannot be read.
-
-    """
-    found = {one.line: one for one in read_decisions(path).lines}
-    gone = found.get(max(found, default=0) if number is None else number)
-    if gone is None:
-        lines = f"lines with decisions: {', '.join(map(str, found))}" if found else "it has no decision"
-        raise SourceError(f"{path}, line {number or 1} is no decision to undo; {lines}; `sag keys list` shows them")
-    kept = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    del kept[gone.line - 1]
-    durable.write_text(path, "".join(kept))
-    return gone
 
 
 def decide_name(verb: DecisionVerb, name: str, other: str, *, home: Path | str | None = None) -> NameDecision:
@@ -197,7 +179,6 @@ def decide_name(verb: DecisionVerb, name: str, other: str, *, home: Path | str |
     Raises:
         QueryError: If the release has no key of the name, with the nearest, or no such type.
         SourceError: If the file of decisions says so already, or otherwise.
-
     """
     from sag_retrieval import open_release  # noqa: PLC0415  commands that decide nothing do without
 
@@ -218,12 +199,7 @@ def decide_name(verb: DecisionVerb, name: str, other: str, *, home: Path | str |
 
 
 def _type_named(written: str, types: KeyTypes) -> str:
-    """The type of names that a name in any language means.
-
-    Raises:
-        QueryError: If the schema has none.
-
-    """
+    """The type of names that a name in any language means."""
     found = types.named(written)
     if found is None or found.kind != "text":
         known = KeyTypes(tuple(each for each in types if each.kind == "text"))
@@ -236,6 +212,14 @@ def undo_decision(line: int | None = None, *, home: Path | str | None = None) ->
 
     Raises:
         SourceError: If the file has no decision there.
-
     """
-    return remove_decision(decisions_file(load_settings(home=home)), line)
+    path = decisions_file(load_settings(home=home))
+    found = {one.line: one for one in read_decisions(path).lines}
+    gone = found.get(max(found, default=0) if line is None else line)
+    if gone is None:
+        lines = f"lines with decisions: {', '.join(map(str, found))}" if found else "it has no decision"
+        raise SourceError(f"{path}, line {line or 1} is no decision to undo; {lines}; `sag keys list` shows them")
+    kept = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    del kept[gone.line - 1]
+    durable.write_text(path, "".join(kept))
+    return gone

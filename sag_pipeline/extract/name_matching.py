@@ -24,9 +24,6 @@ _IN_CASES = _ORGANISATION | _PLACE | words_of_all("PERSON_TYPES") | {"entity", "
 """Types of names, whose Cyrillic words have cases."""
 _LEGAL = frozenset("inc incorporated ltd limited co corp corporation company plc llc gmbh ag".split())
 _SAYS = patterns("all")
-_LEGAL_ZH = _SAYS["legal_form_zh"]
-_PLACE_ZH = _SAYS["place_form_zh"]
-_DIGITS = _SAYS["digits"]
 _SPELLINGS = tuple(
     (re.compile(british), american)
     for british, american in (
@@ -42,67 +39,41 @@ _MAY_VARY = (
     r"|isation|ise(?:$|[ drs])|our|tre(?:$| )|ae|\p{Cyrillic}"
 )
 _TELLING = 4
-_ADDITION = _SAYS["addition_in_brackets"]
-
-
-def compact_name(name: str) -> str:
-    """A normal name without spaces, followed by its runs of digits, so that `1 23` differs from `12 3`.
-
-    Examples:
-        >>> compact_name("302 ai") == compact_name("302ai"), compact_name("v1 2") == compact_name("v12")
-        (True, False)
-
-    """
-    digits = _DIGITS.findall(name)
-    return name.replace(" ", "") + ("\x1f" + " ".join(digits) if digits else "")
 
 
 def bare_name(name: str, key_type: str) -> str:
-    """A compact name without articles, legal forms, 市 and 省, and in American spelling.
+    """A normal name without articles, legal forms, 市 and 省, and in American spelling.
 
     Legal forms are removed from organisations only, 市 and 省 from places only, case endings from Cyrillic names; a
     name is never emptied.
 
     Examples:
         >>> bare_name("the organisation cafe", "topic"), bare_name("苹果公司", "organisation")
-        ('organizationcafe', '苹果')
-
+        ('organization cafe', '苹果')
     """
     if is_cjk(name):
-        ending = _LEGAL_ZH if key_type in _ORGANISATION else _PLACE_ZH if key_type in _PLACE else None
-        return compact_name((ending.sub("", name) if ending else name) or name)
+        form = "legal_form_zh" if key_type in _ORGANISATION else "place_form_zh" if key_type in _PLACE else ""
+        return (_SAYS[form].sub("", name) if form else name) or name
     found = [spelling(word) for word in (without_cases(name) if key_type in _IN_CASES else name).split()]
     while key_type in _ORGANISATION and len(found) > 1 and found[-1] in _LEGAL:
         found.pop()
     if len(found) > 1 and found[0] == "the":
         found = found[1:]
-    return compact_name(" ".join(found))
+    return " ".join(found)
 
 
 def title_name(title: str) -> str:
-    """The normal name of a title without a final addition in brackets.
-
-    Examples:
-        >>> title_name("Ann Lee (chemist)"), title_name("苹果（公司）"), title_name("(untitled)")
-        ('ann lee', '苹果', 'untitled')
-
-    """
+    """The normal name of a title without a final addition in brackets."""
     return normal_name(bare_title(title))
 
 
 def bare_title(title: str) -> str:
     """A title without a final addition in brackets."""
-    return _ADDITION.sub("", title).strip()
+    return _SAYS["addition_in_brackets"].sub("", title).strip()
 
 
 def is_telling(name: str) -> bool:
-    """Whether a normal name is long enough to be unambiguous: two words, or four Chinese characters.
-
-    Examples:
-        >>> is_telling("ann lee"), is_telling("mercury"), is_telling("苹果公司")
-        (True, False, True)
-
-    """
+    """Whether a normal name is long enough to be unambiguous: two words, or four Chinese characters."""
     return len(name) >= _TELLING if is_cjk(name) else " " in name
 
 
@@ -117,19 +88,18 @@ def spelling(word: str) -> str:
 
 
 def compact_names(names: pa.Array) -> pa.Array:
-    """`compact_name` of each name."""
+    """Normal names without spaces, followed by their runs of digits, so that `1 23` differs from `12 3`."""
     digits = pc.utf8_trim(pc.replace_substring_regex(names, r"\D+", " "), " ")
     marked = pc.if_else(pc.equal(digits, ""), "", pc.binary_join_element_wise("\x1f", digits, ""))
     return pc.binary_join_element_wise(pc.replace_substring(names, " ", ""), marked, "")
 
 
-def bare_names(names: pa.Array, key_types: Sequence[str], compact: pa.Array) -> pa.Array:
-    """`bare_name` of each name; computed only for names that may differ from their compact names."""
-    rows = np.flatnonzero(np.asarray(pc.match_substring_regex(names, _MAY_VARY)))
-    folded = compact.to_numpy(zero_copy_only=False)
-    for row in rows.tolist():
-        folded[row] = bare_name(names[row].as_py(), key_types[row])
-    return pa.array(folded, pa.string())
+def bare_names(names: pa.Array, key_types: Sequence[str]) -> pa.Array:
+    """`bare_name` of each name, compact; computed only for names that may differ from it."""
+    bare = names.to_numpy(zero_copy_only=False).copy()
+    for row in np.flatnonzero(np.asarray(pc.match_substring_regex(names, _MAY_VARY))).tolist():
+        bare[row] = bare_name(bare[row], key_types[row])
+    return compact_names(pa.array(bare, pa.string()))
 
 
 _LINKING = frozenset("of the and for in on at de la du der des die das von van y e &".split())
@@ -141,13 +111,7 @@ _RUN = _SAYS["word_run"]
 
 
 def words_of(text: str) -> set[str]:
-    """Words in American spelling, and pairs of Chinese characters.
-
-    Examples:
-        >>> sorted(words_of("The Centre of 绿源"))
-        ['center', '绿源']
-
-    """
+    """Words in American spelling, and pairs of Chinese characters."""
     found = words(text)
     pairs = {one + other for one, other in pairwise(found) if is_cjk(one) and is_cjk(other)}
     return pairs | {
@@ -156,13 +120,7 @@ def words_of(text: str) -> set[str]:
 
 
 def short_names(text: str) -> set[str]:
-    """Names in capitals, folded.
-
-    Examples:
-        >>> short_names("The NHL of Ohio")
-        {'nhl'}
-
-    """
+    """Names in capitals, folded."""
     found = _RUN.findall(text)
     return {
         fold(word) for word in found if _SHORTEST <= len(word) <= _LONGEST_SHORT and word.isupper() and word.isascii()
@@ -175,7 +133,6 @@ def initials(text: str) -> set[str]:
     Examples:
         >>> sorted(initials("the National Hockey League"))
         ['hl', 'nh', 'nhl']
-
     """
     return {
         fold("".join(word[0] for word in run[start:end]))
@@ -186,13 +143,7 @@ def initials(text: str) -> set[str]:
 
 
 def whole_initials(name: str) -> set[str]:
-    """The initials of all capitalised words of a name; empty for less than two.
-
-    Examples:
-        >>> whole_initials("Food and Drug Administration")
-        {'fda'}
-
-    """
+    """The initials of all capitalised words of a name; empty for less than two."""
     return {fold("".join(word[0] for word in run)) for run in [*_runs(name)][:1]}
 
 

@@ -24,14 +24,7 @@ class Places:
         self._firsts = frozenset(beginning[0] for beginning in lengths)
 
     def within(self, text: str, most: int | None = None) -> Iterator[tuple[int, str]]:
-        """Places and names in the order of the text, overlapping ones included.
-
-        Args:
-            text: The text to search.
-            most: Characters that may be compared in total; later places are not found. None: no bound; short names need
-                none.
-
-        """
+        """Places and names in the order of the text, overlapping ones included."""
         compared = 0
         for place, first in enumerate(text):
             if first not in self._firsts:

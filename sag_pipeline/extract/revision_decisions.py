@@ -4,11 +4,11 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final, Literal, get_args
 
 from sag_pipeline.extract.claims import Revision
+from sag_pipeline.extract.name_decisions import digest_of, read_cells
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import QueryError, SourceError, shown
 from sag_retrieval.core.settings import load_settings
@@ -29,22 +29,9 @@ class RevisionDecision:
 
 
 def read_revision_decisions(home: Path) -> dict[str, RevisionDecision]:
-    """The decisions of a home by the id of the revision, the last line of each; none where there is no file.
-
-    Raises:
-        SourceError: If the file cannot be read, or a line is wrong, with its number.
-
-    """
-    path = home / FILE
-    try:
-        rows = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines(), strict=True)) if path.exists() else []
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path} cannot be read: {error}; write {','.join(_COLUMNS)} as CSV in UTF-8") from error
-    found = {}
-    for number, row in enumerate(rows, start=1):
-        cells = [cell.strip() for cell in row]
-        if not any(cells) or cells[0].startswith("#") or cells[0] == _COLUMNS[0]:
-            continue
+    """The decisions of a home by the id of the revision, the last line of each; none where there is no file."""
+    path, found = home / FILE, {}
+    for number, cells in read_cells(path, _COLUMNS):
         verb = next((one for one in get_args(RevisionVerb) if one == cells[0].lower()), None)
         if verb is None or len(cells) < 2 or not cells[1]:  # noqa: PLR2004  a decision and what it is about
             raise SourceError(f"{path}, line {number}: write confirm or refuse, and the id that `sag changes` shows")
@@ -54,8 +41,7 @@ def read_revision_decisions(home: Path) -> dict[str, RevisionDecision]:
 
 def decisions_digest(decisions: dict[str, RevisionDecision]) -> str:
     """A hash of what is decided, whatever the order of the lines; empty for nothing."""
-    said = sorted((one.revision_id, one.verb) for one in decisions.values())
-    return blake2b(repr(said).encode(), digest_size=8).hexdigest() if said else ""
+    return digest_of((one.revision_id, one.verb) for one in decisions.values())
 
 
 def decided(found: Iterable[Revision], decisions: dict[str, RevisionDecision]) -> Iterator[Revision]:
@@ -86,7 +72,6 @@ def decide_revision(verb: RevisionVerb, revision_id: str, *, home: Path | str | 
     Raises:
         QueryError: If neither the current release nor the file has the id.
         SourceError: If the file cannot be read.
-
     """
     from sag_retrieval import open_release  # noqa: PLC0415  an ingest that reads decisions opens no release
 

@@ -60,7 +60,6 @@ _LONGEST_TOPIC: Final = 24
 """Characters of it that are compared at most."""
 _VALUE: Final = "\x01"
 _ENDS_FIELD: Final = frozenset({";", "；", ",", "，", "·", "|", ""})
-_WORD_OR_SIGN = patterns("all")["word_or_sign"]
 _SURE: Final = 0.9
 """Confidence of what is said in words; two statements that are only alike have less."""
 _SHARED: Final = 2
@@ -86,9 +85,7 @@ def find_revisions(statements: Iterable[Claim]) -> list[Revision]:
         >>> [(one.kind, one.earlier_value, one.later_value) for one in find_revisions([new, old])]
         [('updates', '31 %', '27 %')]
 
-    Source:
-        docs/algorithm.md §extraction.33
-
+    Source: docs/algorithm.md §extraction.33.
     """
     rows = [one for whole in statements for one in sentences_of(whole)]
     change = changed(STATEMENTS.empty_table(), statement_rows(rows), STATEMENTS.empty_table())
@@ -110,15 +107,15 @@ def statement_rows(statements: Sequence[Claim]) -> pa.Table:
         [one.event_id for one in statements],
         [one.document_id for one in statements],
         [hash_of(f"{one.document_id}\0{one.said}") for one in statements],
-        [_signs(one, has_number=has) for one, has in zip(statements, states, strict=True)],
+        [
+            (has and not one.silent >= {"corrects", "changes"}) * CORRECTS
+            | has * STATES
+            | (one.takes_office is not None) * TAKES
+            for one, has in zip(statements, states, strict=True)
+        ],
         *blocks_of(texts, others),
     ]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, STATEMENTS, strict=True)], schema=STATEMENTS)
-
-
-def _signs(one: Claim, *, has_number: bool) -> int:
-    may_correct = has_number and not one.silent >= {"corrects", "changes"}
-    return may_correct * CORRECTS | has_number * STATES | (one.takes_office is not None) * TAKES
 
 
 def event_of(statement_id: str) -> str:
@@ -171,7 +168,9 @@ def _may_differ(one: Claim, other: Claim, alike: float) -> bool:
 
     Signs that cost least come first, as most pairs are not read for values.
     """
-    if not (_may_name(one, other) or _may_name(other, one) or _may_be_ordered(one, other)):
+    is_dated = _is_after(one, other) or _is_after(other, one)
+    may_be_named = is_dated or _may_name(one, other) or _may_name(other, one)
+    if not may_be_named and bool(one.corrects) == bool(other.corrects) and one.is_weak == other.is_weak:
         return False
     if alike >= _NEARLY_SAME:
         return True
@@ -182,12 +181,6 @@ def _may_name(earlier: Claim, later: Claim) -> bool:
     """Whether the later one names what the earlier one names, or has its first Chinese words."""
     head = earlier.topic[:_SUBJECT]
     return later.has(*earlier.names.values()) or (head in later.topic and is_cjk(head))
-
-
-def _may_be_ordered(one: Claim, other: Claim) -> bool:
-    """Whether anything but their values can tell which of two was said first (`_ordered`)."""
-    is_dated = _is_after(one, other) or _is_after(other, one)
-    return is_dated or bool(one.corrects) != bool(other.corrects) or one.is_weak != other.is_weak
 
 
 def _is_of_one_thing(earlier: Claim, later: Claim, likeness: _Likeness, *, is_ordered: bool) -> bool:
@@ -232,7 +225,9 @@ def _ordered(one: Claim, other: Claim) -> tuple[Claim, Claim] | None:
 
 def _changed(earlier: Claim, later: Claim, likeness: _Likeness) -> tuple[Stated, Stated] | None:
     """The one value that differs, as stated before and after; None where none or several do."""
-    before, after = (_only(*_told(*pair)) for pair in ((earlier, later), (later, earlier)))
+    told, told_later = ([v for v in each.values if not _is_said(v, each)] or each.values for each in (earlier, later))
+    before = [each for each in told if not any(_is_same(each, other) for other in told_later)]
+    after = [each for each in told_later if not any(_is_same(each, other) for other in told)]
     if _says_so(later):
         kinds = {each.kind for each in after}
         before = [each for each in before if each.kind in kinds] if kinds else before
@@ -253,11 +248,6 @@ def _changed(earlier: Claim, later: Claim, likeness: _Likeness) -> tuple[Stated,
     return (before[0], after[0]) if is_allowed else None
 
 
-def _told(own: Claim, other: Claim) -> tuple[Sequence[Stated], Sequence[Stated]]:
-    """The values of both, each without the day on which it was said where it has others."""
-    return tuple([v for v in each.values if not _is_said(v, each)] or each.values for each in (own, other))  # type: ignore[return-value]
-
-
 def _is_said(value: Stated, of: Claim) -> bool:
     is_day = of.said.endswith(value.value) and len(value.value) == len("03-05")
     return value.kind == DATE and bool(of.said) and (is_day or of.said.startswith(value.value))
@@ -268,10 +258,6 @@ def _is_same(one: Stated, other: Stated) -> bool:
     if one.kind == other.kind == DATE and len(min(one.value, other.value, key=len)) == len("03-05"):
         return one.value.endswith(other.value) or other.value.endswith(one.value)
     return one[:2] == other[:2]
-
-
-def _only(own: Sequence[Stated], others: Sequence[Stated]) -> list[Stated]:
-    return [each for each in own if not any(_is_same(each, other) for other in others)]
 
 
 def _not_of_time(values: Sequence[Stated], of: Claim) -> list[Stated]:
@@ -368,7 +354,7 @@ def _masked(one: Claim) -> list[str]:
     text = one.content
     for each in one.values:
         text = text.replace(each.text, _VALUE, 1)
-    return _WORD_OR_SIGN.findall(
+    return patterns("all")["word_or_sign"].findall(
         "".join(f" {each} " if is_cjk(each) else each for each in text) if is_cjk(text) else text
     )
 
@@ -403,12 +389,7 @@ def _is_one_subject(earlier: Claim, later: Claim, values: tuple[Stated, Stated],
 
 
 def _made(
-    earlier: Claim,
-    later: Claim,
-    values: tuple[Stated, Stated],
-    likeness: _Likeness,
-    *,
-    is_ordered: bool,
+    earlier: Claim, later: Claim, values: tuple[Stated, Stated], likeness: _Likeness, *, is_ordered: bool
 ) -> Revision:
     is_family = bool(earlier.family) and earlier.family == later.family and earlier.document_id != later.document_id
     kind: RevisionKind = "updates"
@@ -468,9 +449,7 @@ def worded_revision(one: Claim, other: Claim) -> Revision | None:
         >>> found.kind, found.earlier_value, found.later_value
         ('corrects', '312 tonnes', '298 tonnes')
 
-    Source:
-        docs/algorithm.md §extraction.33
-
+    Source: docs/algorithm.md §extraction.33.
     """
     for earlier, later in ((one, other), (other, one)):
         if found := _corrected(earlier, later) or _succeeded(earlier, later):

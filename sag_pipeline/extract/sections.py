@@ -4,8 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -22,8 +21,7 @@ LINE_LENGTH = 200
 """Default length of the longest line, in characters."""
 _WINDOW_FILL = 0.9
 
-_SENTENCE_MARK = patterns("all")["sentence_marks"]
-_CLAUSE_MARK = patterns("all")["clause_marks"]
+_SAYS = patterns("all")
 
 
 class Window(NamedTuple):
@@ -39,9 +37,7 @@ def lines_of(text: str, limit: int = LINE_LENGTH) -> list[Span]:
     A longer line is cut after the last space or Chinese sentence mark within the limit, else after the last other
     mark, else at the limit.
 
-    Source:
-        docs/algorithm.md §sections.1
-
+    Source: docs/algorithm.md §sections.1.
     """
     return [piece for start, end in physical_lines(text) for piece in _cut(text, start, min(end + 1, len(text)), limit)]
 
@@ -54,9 +50,7 @@ def line_text(text: str, line: Span) -> str:
 def windows_of(lengths: Sequence[int], max_characters: int) -> list[Window]:
     """Consecutive windows of lines; a window ends once its lines have nine tenths of `max_characters`.
 
-    Source:
-        docs/algorithm.md §sections.2
-
+    Source: docs/algorithm.md §sections.2.
     """
     windows: list[Window] = []
     first = size = 0
@@ -73,11 +67,6 @@ def lines_in(text: str, lines: Sequence[Span], window: Window) -> list[tuple[int
     return [(number, line_text(text, lines[number])) for number in range(window.first, window.last + 1)]
 
 
-def length_of(text: str, lines: Sequence[Span], window: Window) -> int:
-    """Characters of a window with the number of every line in brackets, as the published method counts them."""
-    return len("\n".join(f"[{number}] {line}" for number, line in lines_in(text, lines, window)))
-
-
 def _cut(text: str, start: int, end: int, limit: int) -> Iterator[Span]:
     last = start + len(text[start:end].rstrip())
     reach = limit - 1  # the first piece counts its trailing space, as the published method does
@@ -90,11 +79,11 @@ def _cut(text: str, start: int, end: int, limit: int) -> Iterator[Span]:
 
 def _break(text: str, start: int, limit: int, reach: int) -> int:
     piece = text[start : start + limit]
-    marks = max((found.end() for found in _SENTENCE_MARK.finditer(piece)), default=0)
+    marks = max((found.end() for found in _SAYS["sentence_marks"].finditer(piece)), default=0)
     stop = max(start + marks, _after_space(text, start + 1, start + reach))
     if stop > start:
         return stop
-    return start + max((found.end() for found in _CLAUSE_MARK.finditer(piece)), default=limit)
+    return start + max((found.end() for found in _SAYS["clause_marks"].finditer(piece)), default=limit)
 
 
 def _after_space(text: str, start: int, last: int) -> int:
@@ -104,9 +93,6 @@ def _after_space(text: str, start: int, last: int) -> int:
     while place and place < len(text) and text[place].isspace():
         place += 1
     return place
-
-
-Merging = Literal["always", "same_title", "never"]
 
 
 class LineRun(NamedTuple):
@@ -124,9 +110,7 @@ def runs_from_starts(starts: Sequence[tuple[str, int]], window: Window) -> list[
     that would begin at or before the run ahead of it begins one line after that start. If nothing is left: one
     untitled run.
 
-    Source:
-        docs/algorithm.md §sections.3
-
+    Source: docs/algorithm.md §sections.3.
     """
     kept = {start: title for title, start in reversed(starts) if start <= window.last}
     if not kept:
@@ -146,9 +130,7 @@ def runs_from_ranges(ranges: Sequence[tuple[str, int, int]], window: Window) -> 
     Ranges are clipped to the window; reversed ranges and ranges outside it are dropped, then ranges inside another. A
     run ends before the next begins, and lines outside every range become untitled runs.
 
-    Source:
-        docs/algorithm.md §sections.4
-
+    Source: docs/algorithm.md §sections.4.
     """
     clipped = [LineRun(title, max(first, window.first), min(last, window.last)) for title, first, last in ranges]
     ordered = sorted((run for run in clipped if run.first <= run.last), key=lambda run: (run.first, -run.last))
@@ -174,50 +156,23 @@ def is_splintered(section_count: int, character_count: int, least_average: float
 
     Characters are counted in the text that the model read, including line numbers.
 
-    Source:
-        docs/algorithm.md §sections.5
-
+    Source: docs/algorithm.md §sections.5.
     """
     return section_count > 1 and character_count / section_count < least_average
 
 
-def join_windows(
-    windows: Sequence[Sequence[LineRun]], merging: Merging = "same_title", continued: Sequence[bool] = ()
-) -> list[LineRun]:
-    """The runs of all windows; the runs on both sides of a window border are joined if they belong together.
+def join_windows(windows: Sequence[Sequence[LineRun]], continued: Sequence[bool]) -> list[LineRun]:
+    """The runs of all windows; those on both sides of a border are one if they have one title or the first continues.
 
-    Args:
-        windows: Runs of each window, none empty.
-        merging: `always`: where the window before has more than one run, titles joined by ` / `;
-            `same_title`: where both have the same title or the model said that the first run continues;
-            `never`: nowhere.
-        continued: For every window, whether its first run continues the window before; empty: no window does.
-
-    Source:
-        docs/algorithm.md §sections.6
-
+    Source: docs/algorithm.md §sections.6.
     """
-    goes_on = [*continued, *[False] * (len(windows) - len(continued))]
-    joined = list(windows[0]) if windows else []
-    for number, (ahead, runs) in enumerate(pairwise(windows), start=1):
-        rest = list(runs)
-        if _belong_together(joined[-1], rest[0], len(ahead), merging, said=goes_on[number]):
-            joined[-1] = LineRun(_joined_title(joined[-1], rest[0], merging), joined[-1].first, rest[0].last)
-            rest = rest[1:]
-        joined.extend(rest)
+    joined: list[LineRun] = []
+    for (first, *rest), goes_on in zip(windows, continued, strict=True):
+        if joined and (goes_on or fold(joined[-1].title) == fold(first.title) != ""):
+            ahead = joined.pop()
+            first = LineRun(ahead.title or first.title, ahead.first, first.last)  # noqa: PLW2901  the joined run
+        joined += [first, *rest]
     return joined
-
-
-def _belong_together(last: LineRun, first: LineRun, runs_ahead: int, merging: Merging, *, said: bool) -> bool:
-    if merging == "always":
-        return runs_ahead > 1
-    return merging == "same_title" and (said or fold(last.title) == fold(first.title) != "")
-
-
-def _joined_title(last: LineRun, first: LineRun, merging: Merging) -> str:
-    if merging != "always" or fold(last.title) == fold(first.title):
-        return last.title or first.title
-    return " / ".join(title for title in (last.title, first.title) if title)
 
 
 _TITLE_LENGTH = 200
@@ -238,8 +193,6 @@ class SectionOptions:
     """Longer lines are cut, so that a section can begin inside a long paragraph."""
     min_average: Annotated[int, Bounds(0), Internal()] = 500
     """A window with sections that would be shorter on average stays one section."""
-    merge_windows: Annotated[Merging, Internal()] = "same_title"
-    """When the sections on both sides of a window's border are joined."""
     min_section: Annotated[int, Bounds(0)] = 400
     """Without a model: a shorter section joins its neighbour; half of it in Chinese."""
     max_section: Annotated[int, Bounds(1)] = 6_000
@@ -287,9 +240,7 @@ def section_requests(document: Document, options: SectionOptions | None = None) 
     return [
         Request(
             prompt=prompt.fill(
-                first_line=window.first,
-                last_line=window.last,
-                lines=as_lines(lines_in(document.text, lines, window)),
+                first_line=window.first, last_line=window.last, lines=as_lines(lines_in(document.text, lines, window))
             ),
             answer=SectionMarks,
             step="sections",
@@ -301,9 +252,7 @@ def section_requests(document: Document, options: SectionOptions | None = None) 
 
 
 def sections_from_replies(
-    document: Document,
-    replies: Sequence[Reply[SectionMarks] | ModelError],
-    options: SectionOptions | None = None,
+    document: Document, replies: Sequence[Reply[SectionMarks] | ModelError], options: SectionOptions | None = None
 ) -> list[Section]:
     """The sections of a document, a partition of its text for any replies.
 
@@ -313,9 +262,7 @@ def sections_from_replies(
             untitled section. Without replies the whole document does.
         options: The same as in `section_requests`.
 
-    Source:
-        docs/algorithm.md §sections.3 to 7
-
+    Source: docs/algorithm.md §sections.3 to 7.
     """
     chosen = options or SectionOptions()
     if not replies:
@@ -327,7 +274,7 @@ def sections_from_replies(
         for window, answer in zip(windows, answers, strict=True)
     ]
     continued = [answer is not None and answer.first_continues for answer in answers]
-    joined = join_windows(runs, chosen.merge_windows, continued)
+    joined = join_windows(runs, continued)
     spans = [(run.title, lines[run.first].start, lines[run.last].end) for run in joined]
     return section_records(document, spans)
 
@@ -371,7 +318,8 @@ def _runs(
     if answer is None:
         return [LineRun("", *window)]
     marks = [mark for mark in answer.sections if mark.start_index is not None]
-    if is_splintered(len(marks), length_of(text, lines, window), least_average):
+    read = "\n".join(f"[{number}] {line}" for number, line in lines_in(text, lines, window))
+    if is_splintered(len(marks), len(read), least_average):
         return [LineRun("", *window)]
     if marks and all(mark.end_index is not None for mark in marks):
         return runs_from_ranges([(m.title, m.start_index or 0, m.end_index or 0) for m in marks], window)

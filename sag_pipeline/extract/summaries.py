@@ -1,4 +1,4 @@
-"""Summaries of documents: their most important sentences, or a language model's summary of these."""
+"""Summaries of documents: their most important sentences, or a language model's summary of these; and its titles."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,25 +6,31 @@ from typing import Annotated
 
 from pydantic import Field
 
-from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_pipeline.extract.questions import PROMPTS, prompt_language
+from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.language.central import CentralMethod, by_importance
 from sag_retrieval.language.layout import LineKind, logical_lines, marker_length
 from sag_retrieval.language.sentences import one_line, sentences, spans_within
 from sag_retrieval.language.words import tokens
 from sag_retrieval.models.protocols import AnswerShape, Request
-from sag_retrieval.prompts import as_lines, load_prompt, quoted
+from sag_retrieval.prompts import as_lines, load_prompt
 
 SENTENCES = 12
 """Sentences of a document that a model summarises."""
+READ = 6_000
+"""Characters of a document that a model reads for its title: the start says what it is."""
+_LONGEST_TITLE = 200
+_QUOTES = "\"'“”‘’《》「」# "
+_WINDOW = 200
+"""Sentences rated together; the best of all windows are rated again."""
 _LONGEST_SENTENCE = 600
 _SHORTEST_SENTENCE = 5
 _ENDS = tuple('.!?。！？…"”’」』)）')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryOptions:
+class SummaryOptions(CheckedOptions):
     """How sentences are chosen, how long summaries are, and which documents a model summarises."""
 
     method: CentralMethod = "luhn"
@@ -35,14 +41,6 @@ class SummaryOptions:
     """Sentences of a summary."""
     max_characters: Annotated[int, Bounds(1), Internal()] = 500
     """Longest summary."""
-    window: Annotated[int, Bounds(2), Internal()] = 200
-    """Sentences rated together; the best of all windows are rated again."""
-
-    def __post_init__(self) -> None:
-        """Refuse a window that is not longer than a summary: its rounds would never end."""
-        check_options(self)
-        if self.window <= self.sentence_count:
-            raise SettingsError(f"window={self.window} must be more than sentence_count={self.sentence_count}")
 
 
 def summarise(document: Document, options: SummaryOptions | None = None) -> Summary:
@@ -50,9 +48,7 @@ def summarise(document: Document, options: SummaryOptions | None = None) -> Summ
 
     Where none fits, the most important one is cut.
 
-    Source:
-        docs/algorithm.md §extraction.3.
-
+    Source: docs/algorithm.md §extraction.3.
     """
     options = options or SummaryOptions()
     is_chinese = document.language == "zh"
@@ -85,7 +81,7 @@ def _ranked(document: Document, options: SummaryOptions, wanted: int) -> list[tu
         return [rows[at] for at in by_importance([candidates[row] for row in rows], options.method)[:wanted]]
 
     rows = list(range(len(candidates)))
-    window = max(options.window, 2 * wanted)
+    window = max(_WINDOW, 2 * wanted)
     while len(rows) > window:
         rows = [row for at in range(0, len(rows), window) for row in sorted(best(rows[at : at + window]))]
     return [(row, candidates[row]) for row in best(rows)]
@@ -119,9 +115,7 @@ def summary_request(
 ) -> Request[ExtractedSummary] | None:
     """The request for a document's summary; None for a short document or one without sentences, which need no model.
 
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     options = options or SummaryOptions()
     if len(document.text) <= options.model_above:
@@ -129,7 +123,7 @@ def summary_request(
     chosen = important_sentences(document, options, count=SENTENCES)
     if not chosen:
         return None
-    prompt = load_prompt("summaries", prompt_language(document, language), "sag_pipeline.llm.prompts")
+    prompt = load_prompt("summaries", prompt_language(document, language), PROMPTS)
     text = prompt.fill(document=as_lines([{"title": document.title, "sentences": chosen}]))
     return Request(text, ExtractedSummary, "summaries", prompt.system, document.document_id)
 
@@ -141,12 +135,22 @@ def summary_from_reply(document: Document, answer: ExtractedSummary, options: Su
     return Summary(document.document_id, text[: options.max_characters].strip())
 
 
-def prompt_language(document: Document, language: str) -> str:
-    """The language of a document's prompts: the document's own, unless the setting names one."""
-    return document.language if language == "auto" else language
+class DocumentTitle(AnswerShape):
+    """The model's title for one document."""
+
+    title: str = Field(description="the title alone, in the language of the document")
 
 
-def heading_of(document: Document, summary: str) -> str:
-    """The line above a document's passages in a prompt: its title and summary as data, if there are any."""
-    said = {"title": document.title, "summary": summary}
-    return " ".join(f"{name} {quoted(text)}" for name, text in said.items() if text)
+def title_request(document: Document, *, language: str = "auto") -> Request[DocumentTitle] | None:
+    """The request for a document's title; None for a document without text."""
+    start = document.text[:READ].strip()
+    if not start:
+        return None
+    prompt = load_prompt("titles", prompt_language(document, language), PROMPTS)
+    text = prompt.fill(document=as_lines([{"file_title": document.title, "start": start}]))
+    return Request(text, DocumentTitle, "titles", prompt.system, document.document_id)
+
+
+def title_from_reply(answer: DocumentTitle) -> str | None:
+    """The title on one line, without quotes around it; None if nothing is left."""
+    return " ".join(answer.title.split()).strip(_QUOTES)[:_LONGEST_TITLE].strip() or None

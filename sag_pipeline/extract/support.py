@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -36,18 +35,12 @@ _OPENERS: Final = frozenset(
     " whereas within".split()
 )
 """Words without a meaning of their own that begin a sentence; capitals there show no name."""
-_OPENING = patterns("en")["opening_word"]
 
 
 def opening_words(text: str) -> frozenset[str]:
-    """The capitalised words of a text that open a sentence without a meaning of their own.
-
-    Example:
-        >>> sorted(opening_words("According to Ann, it rained. Acme closed. During March it rained."))
-        ['According', 'During']
-
-    """
-    return frozenset(found[1] for found in _OPENING.finditer(text) if found[1].lower() in _OPENERS)
+    """The capitalised words of a text that open a sentence without a meaning of their own."""
+    found = patterns("en")["opening_word"].finditer(text)
+    return frozenset(each[1] for each in found if each[1].lower() in _OPENERS)
 
 
 def may_be_name(piece: str, run: str) -> bool:
@@ -56,7 +49,6 @@ def may_be_name(piece: str, run: str) -> bool:
     Examples:
         >>> [may_be_name("充满信心", "对未来充满信心"), may_be_name("真实制造", "收购真实制造有限公司")]
         [False, True]
-
     """
     import rjieba  # noqa: PLC0415  its dictionary is read once, and only where such a piece is in doubt
 
@@ -86,13 +78,13 @@ def _is_organisation(found: re.Match[str], words_of: Sequence[tuple[int, str, st
     return found["legal"] is not None or is_unknown or words_of[before][2][:1] in _NAMING
 
 
+_SAYS = patterns("all")
 _DIGITS = patterns("all")["grouped_number"]
 _INTEGER = re.compile(r"\d+")
 _SEPARATORS = str.maketrans("．", ".", ",，'’ ")
 _CLAUSE = patterns("all")["clause_border"]
 _CHINESE = patterns("all")["cjk_run"]
 _NEGATING = patterns("zh")["negating"]
-_NUMBERING = patterns("en")["numbering"]
 _SMALL: Final = frozenset("的了是在和与及将为其等也都并于被把由向对从以而且则这那该此有")
 """Characters that hold a Chinese sentence together and say nothing by themselves."""
 _EDGES = "\"'“”‘’()（）[].,;:!?*_"
@@ -108,12 +100,8 @@ _NEGATIONS: Final = frozenset(
     "not no never none nobody nothing neither nor without cannot deny denies denied fail fails failed refuse refuses"
     " refused reject rejects rejected unable false untrue 不 没 未 无 非 否 勿 莫".split()
 )
-_LISTED = patterns("all")["announces_list"]
-_LIST_END = patterns("all")["list_end"]
-_ITEM = patterns("all")["list_comma"]
 _LAST_ITEM = patterns("all")["before_last_item"]
 _MOST_LISTED: Final = 30
-_FULL_HOUR = patterns("all")["full_hour"]
 _LEAST_STEM = 4
 """Two words of one family (`founder`, `founded`) begin with the whole shorter stem, of at least this many letters."""
 _SHOWN = 3
@@ -125,18 +113,14 @@ _OWN = 0.5
 """Share of the bound that the passage itself must reach: title and summary alone support nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupportOptions:
-    """How much of what a model wrote must occur in the text that it wrote it about; the rest is left out."""
-
-    event_words: float = 0.7
-    """Share of an event's words that its passage, title and summary must have; its numbers and names must all occur. 0:
-    nothing is checked. Of events that models wrote 2 % are below, and 98 % of events of other passages."""
-    key_words: float = 0.75
-    """Share of the words of a key, or of the head or tail of a triple, that its event or passage must have; 0: nothing
-    is checked. Of names that a model listed .1 % are below."""
-    text_words: float = 0.4
-    """Share of the words of a summary or title that its text must have, else rules write it; 0: nothing is checked."""
+EVENT_WORDS: Final = 0.7
+"""Share of an event's words that its passage, title and summary must have; its numbers and names must all occur. Of
+events that models wrote 2 % are below, and 98 % of events of other passages."""
+KEY_WORDS: Final = 0.75
+"""Share of the words of a key, or of the head or tail of a triple, that its event or passage must have. Of names that a
+model listed .1 % are below."""
+TEXT_WORDS: Final = 0.4
+"""Share of the words of a summary or title that its text must have, else rules write it."""
 
 
 class Clause(NamedTuple):
@@ -156,15 +140,7 @@ class SupportingText:
     """The words, numbers and negated clauses of a passage, and of what stands above it."""
 
     def __init__(self, passage: str, *above: str, language: str = "en", document: str = "") -> None:
-        """What is compared with.
-
-        Args:
-            passage: What the model wrote about.
-            above: Titles and summaries that were shown with it.
-            language: Of dates and amounts.
-            document: Where else names may be from, which take the place of `it` and `the firm`.
-
-        """
+        """Take a passage and what was shown above it; names may also be from `document`, for `it` and `the firm`."""
         self._document = document
         self.text = "\n".join(filter(None, (passage, *above)))
         self._passage = fold(passage)
@@ -173,28 +149,28 @@ class SupportingText:
         self._every = _stems(self.text)
         self._begins = {one[:_LEAST_STEM] for one in self._every}
 
-    def fault(self, statement: str, least: float) -> str:
-        """Why the passage does not support a statement; empty if it does, or if `least` is 0."""
-        if not least or fold(statement) in self._passage:
+    def fault(self, statement: str) -> str:
+        """Why the passage does not support a statement; empty if it does."""
+        if fold(statement) in self._passage:
             return ""
-        fault = self.lacks(statement, least)
+        fault = self.lacks(statement, EVENT_WORDS)
         if fault:
             return fault
         stems = _stems(statement)
-        if len(stems & self._own) < least * _OWN * len(stems):
+        if len(stems & self._own) < EVENT_WORDS * _OWN * len(stems):
             return "its passage says little of it"
         return next(filter(None, map(self._reversed, _CLAUSE.split(statement))), "")
 
-    def lacks(self, text: str, least: float) -> str:
+    def lacks(self, text: str, least: float = KEY_WORDS) -> str:
         """Which numbers, words or capitalised words of a text do not occur; empty if enough of them do."""
         if numbers := list(self._missing_numbers(text)):
             return f"numbers that its text does not have: {', '.join(numbers[:_SHOWN])}"
         stems = [one for one in _stems(text) if not is_cjk(one)]
         runs = _CHINESE.findall(_NEGATING.sub("", fold(text)))
-        openers = opening_words(text)
+        openers, elsewhere = opening_words(text), _stems(self._document)
         named = [part.strip(_EDGES) for part in text.split()]
         named = [part for part in named if part[:1].isupper() and part not in openers]
-        unknown = [part for part in named if not all(self._has(one) or one in self._elsewhere for one in _stems(part))]
+        unknown = [part for part in named if not all(self._has(one) or one in elsewhere for one in _stems(part))]
         known = frozenset[str]().union(*map(_stems, {*named} - {*unknown}))
         missing = sorted(one for one in stems if one not in known and not self._has(one))
         pieces = [(run, piece) for run in runs for piece in self._uncovered(run)]
@@ -208,20 +184,16 @@ class SupportingText:
         unknown += [piece for run, piece in pieces if len(piece) > 1 and may_be_name(piece, run)]
         return f"names that its text does not have: {', '.join(unknown[:_SHOWN])}" if unknown else ""
 
-    def names(self, value: str, least: float) -> bool:
+    def names(self, value: str) -> bool:
         """Whether a name, a date or an amount occurs, however it is written."""
         amount = read_amount(value, self._language)
         if amount is not None and amount.numbers:
             return all(_rounded(number) in self._numbers for number in amount.numbers)
-        return not self.lacks(value, least)
+        return not self.lacks(value)
 
     @cached_property
     def _numbers(self) -> frozenset[float]:
         return frozenset(_numbers(self.text, self._language))
-
-    @property
-    def _elsewhere(self) -> frozenset[str]:
-        return _stems(self._document)
 
     @cached_property
     def _clauses(self) -> tuple[Clause, ...]:
@@ -245,7 +217,7 @@ class SupportingText:
         yield from unseen.split()
 
     def _missing_numbers(self, statement: str) -> Iterator[str]:
-        statement = _FULL_HOUR.sub("  ", statement)
+        statement = _SAYS["full_hour"].sub("  ", statement)
         digits = [found for found in _DIGITS.finditer(statement) if _value(found[0]) not in self._numbers]
         if digits:
             digits = [found for found in digits if not _is_counted(statement, found)]
@@ -271,12 +243,12 @@ def _is_counted(statement: str, number: re.Match[str]) -> bool:
     count = number[0]
     if not count.isdecimal() or not 1 < int(count) <= _MOST_LISTED:
         return False
-    end = _LIST_END.search(statement, number.end())
+    end = _SAYS["list_end"].search(statement, number.end())
     rest = statement[number.end() : end.start() if end else len(statement)]
-    opening = _LISTED.search(rest)
+    opening = _SAYS["announces_list"].search(rest)
     if opening is None:
         return False
-    items = [part for part in _ITEM.split(rest[opening.end() :]) if part.strip()]
+    items = [part for part in _SAYS["list_comma"].split(rest[opening.end() :]) if part.strip()]
     joined = sum(
         1 for part in items for piece in _LAST_ITEM.split(part)[1:] if _LAST_ITEM.split(part)[0].strip() and piece
     )
@@ -285,7 +257,7 @@ def _is_counted(statement: str, number: re.Match[str]) -> bool:
 
 def is_negated(text: str) -> bool:
     """Whether a text has a word that negates."""
-    said = words(_NUMBERING.sub(" ", text))
+    said = words(patterns("en")["numbering"].sub(" ", text))
     return any(word in _NEGATIONS or word.endswith("n't") for word in said)
 
 

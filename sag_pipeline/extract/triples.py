@@ -5,17 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sag_pipeline.extract.summaries import prompt_language
+from sag_pipeline.extract.questions import StepQuestion, prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
 from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.dates import DATE, dates
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 from sag_retrieval.models.cached_chat import answers_of_parts
 from sag_retrieval.models.protocols import AnswerShape, Request, estimate_tokens
-from sag_retrieval.prompts import load_prompt, quoted
+from sag_retrieval.prompts import quoted
 
 NameSpan = tuple[int, int, int]
-"""First character of a name, the one after its last, and its number."""
+"""First character of a name, the one after its last, and its number; -1 for a date or an amount."""
 Link = tuple[int, str, int]
 """Number of the head, relation, number of the tail."""
 Properties = dict[str, Any]
@@ -32,9 +32,6 @@ _PARTS: Final = ("head", "relation", "tail")
 _MOST_EVENTS: Final = 20
 """Events that chunks share a question up to; a chunk with more is asked about alone."""
 _SAYS = patterns("all")
-_NOT_RELATION = _SAYS["not_relation"]
-_AMOUNT = _SAYS["amount_alone"]
-_YEAR = _SAYS["year_alone"]
 
 
 def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:
@@ -44,9 +41,7 @@ def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> li
     empty part, with one name as head and tail, with a bare amount as head or tail, and repeated ones. A head or tail
     that is a text key of the event refers to that key.
 
-    Source:
-        docs/algorithm.md §think-on-graph.2
-
+    Source: docs/algorithm.md §think-on-graph.2.
     """
     found: dict[str, Triple] = {}
     own = list(keys)
@@ -58,7 +53,9 @@ def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> li
         if not (link and is_entity(head) and is_entity(tail)) or normal_name(head) == normal_name(tail):
             continue
         ends = [(name, known.get(normal_name(name)) or end_key(name).key_id) for name in (head, tail)]
-        triple = make_triple(event, ends[0], link, ends[1], attributes | _given_properties(item))
+        given = item.get("properties") if isinstance(item, Mapping) else None
+        said = attributes | (dict(given) if isinstance(given, Mapping) else {})
+        triple = make_triple(event, ends[0], link, ends[1], said)
         found.setdefault(triple.triple_id, triple)
     return list(found.values())
 
@@ -87,17 +84,17 @@ def relation_name(relation: str) -> str:
     Examples:
         >>> relation_name(" Was founded-In "), relation_name("成立 于")
         ('was_founded_in', '成立于')
-
     """
     folded = fold(relation)
     gap = "" if is_cjk(folded) else "_"
-    return gap.join(part for part in _NOT_RELATION.split(folded) if part)
+    return gap.join(part for part in _SAYS["not_relation"].split(folded) if part)
 
 
 def is_entity(name: str) -> bool:
     """Whether a name can be head or tail: not empty, and no bare number, amount or percentage; a year can."""
     bare = name.strip()
-    return bool(normal_name(bare)) and (_YEAR.fullmatch(bare) is not None or _AMOUNT.fullmatch(bare) is None)
+    is_amount = _SAYS["amount_alone"].fullmatch(bare) and not _SAYS["year_alone"].fullmatch(bare)
+    return bool(normal_name(bare)) and not is_amount
 
 
 def is_attribute(key_type: str, name: str) -> bool:
@@ -122,18 +119,9 @@ def properties_of(keys: Iterable[Key]) -> Properties:
     return dict(found)
 
 
-def _given_properties(item: object) -> Properties:
-    given = item.get("properties") if isinstance(item, Mapping) else None
-    return dict(given) if isinstance(given, Mapping) else {}
-
-
 def end_key(name: str) -> Key:
     """The key of a head or tail that is no key of its event: an entity, or a date."""
-    return entity_key(name, DATE if is_attribute(ENTITY, name) else ENTITY)
-
-
-def entity_key(name: str, key_type: str = ENTITY) -> Key:
-    """The text key of a head or tail that is no key of its event."""
+    key_type = DATE if is_attribute(ENTITY, name) else ENTITY
     return Key(make_id("k", key_type, normal_name(name)), key_type, value_string=name.strip())
 
 
@@ -161,8 +149,10 @@ class ExtractedTriples(AnswerShape):
 
 
 @dataclass(frozen=True, slots=True)
-class TripleQuestion:
-    """The events of a chunk with their names, to ask about (a `Part`): several chunks can share one question."""
+class TripleQuestion(StepQuestion):
+    """The events of a chunk with their names, to ask about."""
+
+    step = "triples"
 
     document_id: str
     source: str
@@ -172,41 +162,24 @@ class TripleQuestion:
     language: str
 
     @property
-    def request(self) -> Request[ExtractedTriples]:
-        """The question as a request, alone."""
-        return self.merge([self])
-
-    @property
-    def kind(self) -> str:
-        """Questions in one language share a prompt."""
-        return f"triples {self.language}"
-
-    @property
     def size(self) -> int:
         """Tokens of the events and names."""
-        return sum(map(estimate_tokens, self._lines()))
+        return sum(map(estimate_tokens, self.lines()))
 
     @property
     def weight(self) -> float:
         """The share of the events of one question that the chunk has."""
         return len(self.events) / _MOST_EVENTS
 
-    def _lines(self) -> list[str]:
+    def lines(self) -> list[str]:
+        """Each event with its names."""
         return [quoted(event.content, *names) for event, names in zip(self.events, self.names, strict=True)]
 
     def merge(self, parts: Sequence["TripleQuestion"]) -> Request[ExtractedTriples]:
         """One question about the events of all chunks, numbered from 1."""
-        prompt = load_prompt("triples", self.language, "sag_pipeline.llm.prompts")
-        lines = [line for part in parts for line in part._lines()]  # noqa: SLF001  of its own class
-        return Request(
-            prompt.fill(events="\n".join(f"{number} {line}" for number, line in enumerate(lines, 1))),
-            ExtractedTriples,
-            "triples",
-            prompt.system,
-            self.document_id if len({part.document_id for part in parts}) == 1 else "",
-            identity="\x1f".join((prompt.version, *lines)),
-            part=self if len(parts) == 1 else None,
-        )
+        lines = [line for part in parts for line in part.lines()]
+        numbered = "\n".join(f"{number} {line}" for number, line in enumerate(lines, 1))
+        return self.asked(ExtractedTriples, parts, lines, events=numbered)
 
     def split(self, parts: Sequence["TripleQuestion"], answer: ExtractedTriples) -> list[ExtractedTriples | None]:
         """The triples of each chunk's events, numbered from 1; None for a chunk without any event in the answer."""
@@ -219,11 +192,7 @@ def triple_questions(
 ) -> list[TripleQuestion]:
     """One question per chunk about the events of a document; events with fewer than two names are left out.
 
-    Questions can share a call (`Request.part`).
-
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     spoken = prompt_language(document, language)
     names = names_by_event(keys)

@@ -45,9 +45,7 @@ def typed_keys(key_type: KeyType, value: str | float | bool, language: str = "en
     Raises:
         ValueRefused: If the value is none of the type.
 
-    Source:
-        docs/algorithm.md §extraction.28.
-
+    Source: docs/algorithm.md §extraction.28.
     """
     if isinstance(value, str) and not value.strip():
         return []
@@ -88,17 +86,14 @@ def _flag(key_type: KeyType, text: str) -> list[Key]:
     flag = _FLAGS.get(fold(said.strip()))
     if flag is None:
         raise ValueRefused(f"{shown(text)} is no value of {key_type.name!r}, which takes true or false")
-    if not key_type.open and dimension and fold(dimension.replace("_", " ")) not in _folded(key_type):
+    known = {fold(name.replace("_", " ")) for name in key_type.names}
+    if not key_type.open and dimension and fold(dimension.replace("_", " ")) not in known:
         raise ValueRefused(f"{shown(text)} says nothing of {key_type.name!r}, which takes true or false")
     if not key_type.open:
         return _made(make_key(key_type.name, flag))
     if not dimension:
         raise ValueRefused(f"{shown(text)} of {key_type.name!r} does not say what is {text}; is_listed={text} would")
     return _made(make_key("_".join(dimension.split()), flag))
-
-
-def _folded(key_type: KeyType) -> set[str]:
-    return {fold(name.replace("_", " ")) for name in key_type.names}
 
 
 def _dates(key_type: KeyType, text: str, language: str) -> list[Key]:

@@ -40,8 +40,9 @@ def write_graphml(graph: Graph, out: Path) -> None:
     row = {each["id"]: place for place, each in enumerate(graph["entities"])}
     triples = graph["triples"]
     found = igraph.Graph(len(row), [(row[each["head_id"]], row[each["tail_id"]]) for each in triples], directed=True)
-    for name, values in _columns(_nodes(graph)).items():
-        found.vs[name] = values
+    nodes = _nodes(graph)
+    for name in ("id", "name", "type", "aliases"):
+        found.vs[name] = [node[name] for node in nodes]
     for name in ("relation", "doc_id"):
         found.es[name] = [_clean(each[name]) for each in triples]
     found.es["properties"] = [_clean(json.dumps(each["properties"], ensure_ascii=False)) for each in triples]
@@ -82,10 +83,6 @@ def _nodes(graph: Graph) -> list[dict[str, str]]:
         {name: _clean(each[name]) for name in ("id", "name", "type")} | {"aliases": _SEPARATOR.join(each["aliases"])}
         for each in graph["entities"]
     ]
-
-
-def _columns(rows: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    return {name: [row[name] for row in rows] for name in ("id", "name", "type", "aliases")}
 
 
 def _clean(value: object) -> str:

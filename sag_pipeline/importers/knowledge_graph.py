@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import digits
@@ -38,11 +39,7 @@ _ID: Final = ("doc_id", "document_id", "id")
 
 
 def outermost_json(text: str) -> dict[str, Any]:
-    """The object between the first `{` and the last `}` of a text.
-
-    Raises:
-        SourceError: If there is none, or it is not valid JSON.
-    """
+    """The object between the first `{` and the last `}` of a text."""
     start, end = text.find("{"), text.rfind("}")
     if not 0 <= start < end:
         raise SourceError(f"no JSON object in {text[:60]!r}")
@@ -220,47 +217,39 @@ def export_graph(triples: Sequence[Triple], key_types: Mapping[str, str]) -> dic
     return merge_graphs({"doc_id": document, "triples": found} for document, found in by_document.items())
 
 
-def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[GivenEvent]]:
     """Supplied events by document id from a `kg_output.json`, one per triple: sentence, typed keys and the triple.
 
-    Ends have the names and types of their entities (`named_triples`).
+    Ends have the names and types of their entities (`named_triples`), and their aliases are other names of the keys.
 
     Raises:
         SourceError: If the graph has no list of triples, or none of them says its document.
     """
     if not isinstance(graph.get("triples"), list):
         raise SourceError("no list `triples`; a kg_output.json has entities, relations and triples")
+    aliases = {_text(each.get("name")): tuple(_texts(each.get("aliases"))) for each in _objects(graph.get("entities"))}
     triples = named_triples(graph)
-    events: dict[str, dict[str, dict[str, Any]]] = {}
+    events: dict[str, dict[str, GivenEvent]] = {}
     for triple in triples:
-        if triple.get("doc_id") is None or not all(_text(triple.get(part)) for part in _NEEDED):
-            continue
-        head, relation, tail = (_text(triple[part]) for part in _NEEDED)
-        keys = [
-            {"type": stored_type(str(triple.get(f"{end}_type") or ENTITY)), "value": triple[end]}
-            for end in ("head", "tail")
-        ]
-        event = {
-            "content": statement((head, relation_name(relation), tail)),
-            "keys": keys,
-            "triples": [[head, relation, tail]],
-            "properties": _object(triple.get("properties")),
-            "unnamed": triple["unnamed"],
-        }
-        said = json.dumps(event)
-        events.setdefault(str(triple["doc_id"]), {}).setdefault(said, event)
+        head, relation, tail = (_text(triple.get(part)) for part in _NEEDED)
+        if triple.get("doc_id") is not None and head and relation and tail:
+            types = [stored_type(str(triple.get(f"{end}_type") or ENTITY)) for end in ("head", "tail")]
+            event = GivenEvent(
+                statement((head, relation_name(relation), tail)),
+                tuple(zip(types, (head, tail), strict=True)),
+                ((head, relation, tail),),
+                _object(triple.get("properties")),
+                {name: aliases[name] for name in (head, tail) if name in aliases},
+                triple["unnamed"],
+            )
+            events.setdefault(str(triple["doc_id"]), {}).setdefault(repr(event), event)
     if triples and not events:
         raise SourceError(f"none of {len(triples):,} triples has head, relation, tail and `doc_id`, its document")
     return {document: list(found.values()) for document, found in events.items()}
 
 
 def stored_type(written: str) -> str:
-    """A type of another system as the default schema calls it, else in lower case.
-
-    Examples:
-        >>> stored_type("Organization"), stored_type("Gene")
-        ('organisation', 'gene')
-    """
+    """A type of another system as the default schema calls it, else in lower case."""
     named = default_schema().every.named(written)
     return named.name if named else written.lower()
 
@@ -272,43 +261,24 @@ def _identity(key_type: object, name: str) -> str:
 def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> Iterator[GivenDocument]:
     """The documents of a merged graph, or of the graphs of single documents, one per line of a `.jsonl` file.
 
-    The text of a document is that of its row in `texts`, else its statements. `aliases` of entities are other names of
-    their keys.
+    The text of a document is that of its row in `texts`, else its statements.
 
     Raises:
         SourceError: If the file holds no graph.
     """
     try:
-        graph = read_graph(source)
-        found = events_of_graph(graph)
+        found = events_of_graph(read_graph(source))
     except SourceError as error:
         raise SourceError(str(error) if str(source) in str(error) else f"{source}: {error}") from error
-    aliases = {
-        _text(entity.get("name")): tuple(_texts(entity.get("aliases"))) for entity in _objects(graph.get("entities"))
-    }
     for document, events in found.items():
         row = (texts or {}).get(document, {})
-        given = tuple(
-            GivenEvent(
-                event["content"],
-                tuple((key["type"], key["value"]) for key in event["keys"]),
-                tuple(tuple(triple) for triple in event["triples"]),
-                event["properties"],
-                aliases,
-            )
-            for event in events
-        )
-        text = str(first_of(row, ("text", "passage", "content")) or "\n".join(event.content for event in given))
-        left_out = {"name of an id without an entity": sum(event["unnamed"] for event in events)}
-        yield GivenDocument(document, str(row.get("title") or document), text, given, left_out=left_out)
+        text = str(first_of(row, ("text", "passage", "content")) or "\n".join(event.content for event in events))
+        left_out = {"name of an id without an entity": sum(event.unnamed for event in events)}
+        yield GivenDocument(document, str(row.get("title") or document), text, tuple(events), left_out=left_out)
 
 
 def read_graph(source: Path) -> SourceRow:
-    """A merged graph: the file itself, or the graphs of its lines, cleaned and merged.
-
-    Raises:
-        SourceError: If the file cannot be read, or a line has no `doc_id`.
-    """
+    """A merged graph: the file itself, or the graphs of its lines, cleaned and merged."""
     if source.suffix != ".jsonl":
         try:
             return outermost_json(source.read_text(encoding="utf-8"))
@@ -343,16 +313,30 @@ def graph_of_release(release: Release) -> dict[str, Any]:
 
 
 def write_graph(release: Release, out: Path, form: str = "kg") -> dict[str, int]:
-    """Write the graph of a release to a file or folder, whole or not at all; returns its counts.
-
-    Raises:
-        SourceError: If a folder is to be written and there is something.
-    """
+    """Write the graph of a release to a file or folder, whole or not at all; returns its counts."""
     graph = graph_of_release(release)
+    with _draft_of(out) as draft:
+        WRITERS[form](graph, draft)
+    counts: dict[str, int] = graph["statistics"] | {"documents": len(graph["doc_mapping"])}
+    return counts
+
+
+def write_tables(release: Release, out: Path) -> dict[str, int]:
+    """Write every table of a release to a new DuckDB file, whole or not at all; goes with the next version."""
+    if out.exists():
+        raise SourceError(f"{out} exists; remove it, or name another file with --out")
+    with _draft_of(out) as draft:
+        write_copy(draft, {name: release.index.rows[name] for name in release.tables})
+    return dict(release.tables)
+
+
+@contextmanager
+def _draft_of(out: Path) -> Iterator[Path]:
+    """A place to write to, which becomes `out` if all goes well, and is removed if not."""
     durable.make_folder(out.parent)
     draft = out.with_name(f".{out.name}.{uuid4().hex}")
     try:
-        WRITERS[form](graph, draft)
+        yield draft
         if draft.is_dir() and out.exists():
             raise SourceError(f"{out} exists; remove it, or name another folder with --out")
         durable.sync_all([*sorted(draft.rglob("*"), reverse=True), draft])
@@ -360,32 +344,11 @@ def write_graph(release: Release, out: Path, form: str = "kg") -> dict[str, int]
     finally:
         shutil.rmtree(draft, ignore_errors=True)
         draft.unlink(missing_ok=True)
-    counts: dict[str, int] = graph["statistics"] | {"documents": len(graph["doc_mapping"])}
-    return counts
 
 
-def write_tables(release: Release, out: Path) -> dict[str, int]:
-    """Write every table of a release to a new DuckDB file, whole or not at all; goes with the next version.
-
-    Raises:
-        SourceError: If the file exists: a database that somebody works with is never replaced.
-    """
-    if out.exists():
-        raise SourceError(f"{out} exists; remove it, or name another file with --out")
-    durable.make_folder(out.parent)
-    draft = out.with_name(f".{out.name}.{uuid4().hex}")
-    try:
-        write_copy(draft, {name: release.index.rows[name] for name in release.tables})
-        durable.sync(draft)
-        durable.rename(draft, out)
-    finally:
-        draft.unlink(missing_ok=True)
-    return dict(release.tables)
-
-
-TABLES = ("documents", "text_units", "entities", "relationships")
+_NAMED = {"documents": ["id"], "text_units": ["id"], "entities": ["title"], "relationships": ["source", "target"]}
+"""The tables of GraphRAG, and the columns of each that name what it is about."""
 _GEO = "GEO"
-_DATED = ("create_final_", "")
 _LONGEST_EVENT = 300
 
 
@@ -399,14 +362,17 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
     Raises:
         SourceError: If a table is missing, or a row lacks its id or name.
     """
-    return _described_documents({name: _checked(name, read_rows(_file(folder, name))) for name in TABLES})
+    return _described_documents({name: _checked(name, read_rows(_file(folder, name))) for name in _NAMED})
 
 
 def _described_documents(
     tables: Mapping[str, Sequence[SourceRow]], own: str = "graphrag_id"
 ) -> Iterator[GivenDocument]:
     """The documents of GraphRAG's tables; `own` is the field of the metadata with a document's id there."""
-    units = {row["id"]: _documents_of(row) for row in tables["text_units"]}
+    units = {
+        row["id"]: _texts(row["document_ids"] if row.get("document_ids") is not None else [row.get("document_id")])
+        for row in tables["text_units"]
+    }
     types = {
         row["title"]: stored_type("location" if written == _GEO else written)
         for row in tables["entities"]
@@ -431,11 +397,7 @@ _NO_FILE: Final = frozenset({"", "unknown_source"})
 
 
 def lightrag_documents(folder: Path) -> Iterator[GivenDocument]:
-    """The documents of a LightRAG working folder with its default stores, as those of GraphRAG.
-
-    Raises:
-        SourceError: If a file is missing or cannot be read.
-    """
+    """The documents of a LightRAG working folder with its default stores, as those of GraphRAG."""
     import igraph  # noqa: PLC0415  slow to load
 
     try:
@@ -473,14 +435,6 @@ def _joined(part: Any) -> dict[str, Any]:  # noqa: ANN401  igraph has no types
     return {"description": "\n".join(said), "text_unit_ids": units}
 
 
-_NAMED = {
-    "documents": ("id",),
-    "text_units": ("id",),
-    "entities": ("title",),
-    "relationships": ("source", "target"),
-}
-
-
 def _checked(table: str, rows: Iterable[SourceRow]) -> list[SourceRow]:
     """The rows of a table, if each has its id or name as text."""
     kept = list(rows)
@@ -500,11 +454,6 @@ def _file(folder: Path, table: str) -> Path:
     if len(chosen) != 1:
         raise SourceError(f"{folder} holds {len(chosen)} files for GraphRAG's table {table!r}, expected one")
     return chosen[0]
-
-
-def _documents_of(unit: SourceRow) -> list[str]:
-    found = unit.get("document_ids")
-    return _texts(found if found is not None else [unit.get("document_id")])
 
 
 def _texts(value: object) -> list[str]:
@@ -536,12 +485,7 @@ def _described(row: SourceRow, names: Sequence[str], types: Mapping[str, str]) -
 
 
 def spelling_in(name: str, text: str) -> str:
-    """A name in the spelling of the text, or unchanged if the text does not contain it.
-
-    Examples:
-        >>> spelling_in("BOB CRATCHIT", "The clerk, Bob Cratchit, shivers."), spelling_in("FRED", "A nephew.")
-        ('Bob Cratchit', 'FRED')
-    """
+    """A name in the spelling of the text, or unchanged if the text does not contain it."""
     place = text.casefold().find(name.casefold())
     found = text[place : place + len(name)]
     return found if place >= 0 and fold(found) == fold(name) else name

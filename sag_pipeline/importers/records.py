@@ -35,6 +35,8 @@ class GivenEvent:
     """What its triples say besides."""
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Other names of its keys, by value."""
+    unnamed: int = 0
+    """Ends of its triples that are ids of nothing known."""
 
     def record(self) -> dict[str, Any]:
         """The event as documents supply it."""
@@ -127,12 +129,7 @@ def listed(value: object) -> list[Any]:
 
 
 def as_key(name: str, key_type: str = UNTYPED) -> tuple[str, str]:
-    """A name as a key; one without a type that is a date gets the type `date`.
-
-    Examples:
-        >>> as_key("March 5, 2019"), as_key("Paris")
-        (('date', '2019-03-05'), ('entity', 'Paris'))
-    """
+    """A name as a key; one without a type that is a date gets the type `date`."""
     if key_type == UNTYPED:
         mention = next(dates(name), None)
         if mention is not None and (mention.start, mention.end) == (0, len(name)) and mention.key_type == "date":
@@ -167,19 +164,15 @@ def statement(triple: tuple[str, str, str]) -> str:
     return " ".join(part.replace("_", " ") for part in triple) + "."
 
 
-def ends_of(triple: tuple[str, str, str]) -> tuple[tuple[str, str], ...]:
-    """Head and tail of a triple as keys, bare amounts left out."""
-    return tuple(dict.fromkeys(as_key(name) for name in (triple[0], triple[2]) if is_entity(name)))
-
-
 def related(triple: tuple[str, str, str]) -> tuple[str, str, str]:
     """A triple with its relation in the normal form."""
     return triple[0], relation_name(triple[1]) or "related_to", triple[2]
 
 
 def event_of(triple: tuple[str, str, str]) -> GivenEvent:
-    """A triple as an event: its statement, with head and tail as keys."""
-    return GivenEvent(statement(triple), ends_of(triple), (related(triple),))
+    """A triple as an event: its statement, with head and tail as keys, bare amounts left out."""
+    ends = dict.fromkeys(as_key(name) for name in (triple[0], triple[2]) if is_entity(name))
+    return GivenEvent(statement(triple), tuple(ends), (related(triple),))
 
 
 _PASSAGE_ID = ("doc_id", "document_id", "idx", "id")
@@ -207,11 +200,7 @@ def openie_documents(
 
 
 def openie_file(source: Path) -> Path:
-    """The newest file of extractions below a folder of HippoRAG, `openie_results_….json`; a file is that itself.
-
-    Raises:
-        SourceError: If there is none.
-    """
+    """The newest file of extractions below a folder of HippoRAG, `openie_results_….json`; a file is that itself."""
     found = sorted(source.rglob("openie_*results*.json"), key=lambda path: path.stat().st_mtime_ns)
     if source.is_dir() and not found:
         raise SourceError(f"{source} holds no openie_results_….json of HippoRAG; name its folder of outputs")
@@ -260,18 +249,12 @@ def event_documents(rows: Iterable[SourceRow]) -> Iterator[GivenDocument]:
     seen: Counter[str] = Counter()
     for number, row in enumerate(rows):
         text = str(first_of(row, _EVENT_TEXT) or "")
-        if not text.strip():
-            continue
-        name = _id_of(row, number)
-        seen[name] += 1
-        document_id = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        yield _event_record(document_id, text, row)
-
-
-def _id_of(row: SourceRow, number: int) -> str:
-    own = first_of(row, ("doc_id", "document_id", "id"))
-    parts = [own] if own is not None else [row.get(name) for name in ("collection", "model", "chunk_id")]
-    return "/".join(str(part) for part in parts if part) or str(number)
+        if text.strip():
+            own = first_of(row, ("doc_id", "document_id", "id"))
+            parts = [own] if own is not None else [row.get(name) for name in ("collection", "model", "chunk_id")]
+            name = "/".join(str(part) for part in parts if part) or str(number)
+            seen[name] += 1
+            yield _event_record(name if seen[name] == 1 else f"{name}#{seen[name]}", text, row)
 
 
 def _event_record(document_id: str, text: str, row: SourceRow) -> GivenDocument:
@@ -285,48 +268,32 @@ def _event_record(document_id: str, text: str, row: SourceRow) -> GivenDocument:
             continue
         names = [str(name).strip() for name in listed(first_of(folded, ("entity", "entities", "keys")))]
         statements.setdefault(content, tuple(dict.fromkeys(as_key(name) for name in names if name)))
-    triples = _triples(row, left_out)
+    raws = listed(first_of(row, _EVENT_RELATIONS))
+    triples = list(dict.fromkeys(triple for triple in map(as_triple, raws) if triple))
+    if broken := sum(as_triple(raw) is None for raw in raws):
+        left_out["broken triple"] = broken
     events, free = _with_triples(statements, triples)
     events += [event_of(triple) for triple in free]
-    title = str(row.get("title") or "")
-    return GivenDocument(document_id, title, text, tuple(events), left_out=left_out)
+    return GivenDocument(document_id, str(row.get("title") or ""), text, tuple(events), left_out=left_out)
 
 
-def _triples(row: SourceRow, left_out: Counter[str]) -> list[tuple[str, str, str]]:
-    found = []
-    for raw in listed(first_of(row, _EVENT_RELATIONS)):
-        triple = as_triple(raw)
-        if triple is None:
-            left_out["broken triple"] += 1
-        else:
-            found.append(triple)
-    return list(dict.fromkeys(found))
-
-
-def _statements_with(names: Iterable[str], statements: Sequence[str]) -> dict[str, dict[int, None]]:
-    """For each name the rows of the statements that contain it, in order."""
-    places = Places(names)
+def _with_triples(
+    statements: Mapping[str, tuple[tuple[str, str], ...]], triples: Sequence[tuple[str, str, str]]
+) -> tuple[list[GivenEvent], list[tuple[str, str, str]]]:
+    """The events with their triples, and the triples in no event."""
+    places = Places(fold(end) for head, _, tail in triples for end in (head, tail))
     rows_of: dict[str, dict[int, None]] = {}
     for row, content in enumerate(statements):
         for _, name in places.within(fold(content)):
             rows_of.setdefault(name, {})[row] = None
-    return rows_of
-
-
-def _with_triples(
-    statements: Mapping[str, tuple[tuple[str, str], ...]], triples: Iterable[tuple[str, str, str]]
-) -> tuple[list[GivenEvent], list[tuple[str, str, str]]]:
-    """The events with their triples, and the triples in no event."""
-    held: dict[str, list[tuple[str, str, str]]] = {content: [] for content in statements}
+    held: dict[int, list[tuple[str, str, str]]] = {}
     free = []
-    named = [(triple, fold(triple[0]), fold(triple[2])) for triple in triples]
-    rows_of = _statements_with({end for _, *ends in named for end in ends}, list(statements))
-    contents = list(statements)
-    for triple, head, tail in named:
-        fewer, more = sorted((rows_of.get(head, {}), rows_of.get(tail, {})), key=len)
-        owner = next((contents[row] for row in fewer if row in more), None)
+    for triple in triples:
+        fewer, more = sorted((rows_of.get(fold(triple[0]), {}), rows_of.get(fold(triple[2]), {})), key=len)
+        owner = next((row for row in fewer if row in more), None)
         if owner is None:
             free.append(triple)
         else:
-            held[owner].append(related(triple))
-    return [GivenEvent(content, keys, tuple(held[content])) for content, keys in statements.items()], free
+            held.setdefault(owner, []).append(related(triple))
+    events = enumerate(statements.items())
+    return [GivenEvent(content, keys, tuple(held.get(row, ()))) for row, (content, keys) in events], free

@@ -1,22 +1,23 @@
 """Answers of a model held against the text that they are about: what it does not support is left out, with reasons."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from sag_pipeline.extract.model_keys import ExtractedKey, ExtractedKeys, KeyQuestion, KeysOfEvent
-from sag_pipeline.extract.sections import SectionMark, SectionMarks
-from sag_pipeline.extract.support import SupportingText, SupportOptions, is_negated
+from sag_pipeline.extract.sections import SectionMarks
+from sag_pipeline.extract.support import TEXT_WORDS, SupportingText, is_negated
 from sag_pipeline.extract.triples import RELATED, ExtractedTriples, TripleQuestion, TriplesOfEvent
 from sag_pipeline.llm.known_names import is_named_otherwise, is_written
 from sag_pipeline.table import StepInput
-from sag_retrieval.core.key_schema import KeyType, KeyTypes
 from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.language.words import fold, is_cjk, normal_name
 
 UNTAKEN: Final = "of a model's known names not taken"
 """Behind a number in the reason of a document; the status adds these numbers up."""
 _LONGEST: Final = 80
+_KnownAs = Literal["", "name", "type"]
+"""Whether a name was shown as known: not, with another type, or with the same type."""
 _PARTS: Final = ("head", "relation", "tail")
 _FLAGS: Final = frozenset({"true", "false", "yes", "no", "是", "否"})
 _GENERAL: Final = frozenset(
@@ -26,10 +27,6 @@ _GENERAL: Final = frozenset(
     " 是 为 在 于 有 位于 属于 隶属 隶属于 包括 包含 名为 称为 出生于 卒于 成员 组成部分 有关".split()
 )
 """Words of relations that say no more than that two things belong together; no text needs to have them."""
-
-
-_KnownAs = Literal["", "name", "type"]
-"""Whether a name was shown as known: not, with another type, or with the same type."""
 
 
 @dataclass(slots=True)
@@ -43,7 +40,8 @@ class Refusals:
     def keeps(self, said: str, fault: str) -> bool:
         """Whether something can stay; else it is noted with its fault."""
         if fault:
-            self.found.append(f"{_short(said)!r}: {fault}")
+            shown = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+            self.found.append(f"{shown!r}: {fault}")
         return not fault
 
     def reason(self, table: str) -> str:
@@ -79,75 +77,49 @@ def evidence_of_events(inputs: StepInput, events: Sequence[Event]) -> dict[str, 
     }
 
 
-def supported_events(
-    events: Sequence[Event], evidence: SupportingText, options: SupportOptions, refused: Refusals
-) -> list[Event]:
-    """The events of a chunk that its passage supports, numbered again.
-
-    Source: docs/algorithm.md §extraction.31.
-    """
+def supported_events(events: Sequence[Event], evidence: SupportingText, refused: Refusals) -> list[Event]:
+    """The events of a chunk that its passage supports, numbered again (docs/algorithm.md §extraction.31)."""
     kept = [
         event
         for event in events
-        if event.start is not None or refused.keeps(event.content, evidence.fault(event.content, options.event_words))
+        if event.start is not None or refused.keeps(event.content, evidence.fault(event.content))
     ]
     return [replace(event, event_index=number) for number, event in enumerate(kept)]
 
 
 def supported_keys(
-    question: KeyQuestion,
-    answer: ExtractedKeys,
-    evidence: Mapping[str, SupportingText],
-    options: SupportOptions,
-    refused: Refusals,
+    question: KeyQuestion, answer: ExtractedKeys, evidence: Mapping[str, SupportingText], refused: Refusals
 ) -> ExtractedKeys:
     """The answer without keys that neither event nor passage has; another name that they do have takes their place.
 
     A known key may be spelled otherwise than in the text, if the event has some of its words, its initials or a short
-    form of it; or if it has a name of the other script which the model says is the same, of the same type.
-
-    Args:
-        question: The events, and the keys that were known about them.
-        answer: The keys of the events by number.
-        evidence: Of each event, by its id.
-        options: How much must occur.
-        refused: Takes note of what does not.
+    form of it; or if it has a name of the other script which the model says is the same, of the same type. `evidence`
+    is that of each event, by its id.
     """
-    if not options.key_words:
-        return answer
+    types = question.types
+    known = {(types.named(key.key_type), normal_name(key.value)) for one in question.known for key in one.every()}
     kept = []
-    known = {
-        (question.group.types.named(key.key_type), normal_name(key.value))
-        for one in question.group.known
-        for key in one.every()
-    }
     for one in answer.events:
-        if not 1 <= one.event <= len(question.events):
-            continue
-        event = question.events[one.event - 1]
-        own = evidence[event.event_id]
-        keys = [
-            _supported(key, own, event, _known_types(key, known, question.group.types), options, refused)
-            for key in one.keys
-        ]
-        kept.append(KeysOfEvent(event=one.event, keys=[key for key in keys if key]))
+        if 1 <= one.event <= len(question.events):
+            event, keys = question.events[one.event - 1], []
+            for key in one.keys:
+                as_types = [key_type for key_type, name in known if name == normal_name(str(key.value))]
+                is_same_type = types.named(key.type) in as_types
+                known_as: _KnownAs = "type" if is_same_type else "name" if as_types else ""
+                found = _supported(key, evidence[event.event_id], event, known_as, refused)
+                keys += [found] if found else []
+            kept.append(KeysOfEvent(event=one.event, keys=keys))
     return ExtractedKeys(events=kept)
 
 
 def _supported(
-    key: ExtractedKey,
-    evidence: SupportingText,
-    event: Event,
-    known: _KnownAs,
-    options: SupportOptions,
-    refused: Refusals,
+    key: ExtractedKey, evidence: SupportingText, event: Event, known: _KnownAs, refused: Refusals
 ) -> ExtractedKey | None:
-    least = options.key_words
-    aliases = [name for name in key.same_as if evidence.names(name, least)]
+    aliases = [name for name in key.same_as if evidence.names(name)]
     if not isinstance(key.value, str):
-        is_right = isinstance(key.value, bool) or evidence.names(f"{key.value:.15g}", least)
+        is_right = isinstance(key.value, bool) or evidence.names(f"{key.value:.15g}")
     else:
-        is_right = _is_flag(key.value, evidence, least) or evidence.names(key.value, least)
+        is_right = _is_flag(key.value, evidence) or evidence.names(key.value)
         if not is_right and known:
             is_right = is_named_otherwise(key.value, event.content) or (
                 known == "type" and _is_said_in_other_script(key.value, aliases, event.content)
@@ -157,16 +129,8 @@ def _supported(
     if aliases:
         refused.untaken += bool(known)
         return key.model_copy(update={"value": aliases[0], "same_as": aliases[1:]})
-    refused.keeps(str(key.value), evidence.lacks(str(key.value), least) or "it is not named in its text")
+    refused.keeps(str(key.value), _unnamed(str(key.value), evidence))
     return None
-
-
-def _known_types(key: ExtractedKey, known: Collection[tuple[KeyType | None, str]], types: KeyTypes) -> _KnownAs:
-    """Whether a key is known by its name and type, or by its name alone."""
-    name = normal_name(str(key.value))
-    if (types.named(key.type), name) in known:
-        return "type"
-    return "name" if any(name == other for _, other in known) else ""
 
 
 def _is_said_in_other_script(name: str, aliases: Sequence[str], text: str) -> bool:
@@ -174,60 +138,47 @@ def _is_said_in_other_script(name: str, aliases: Sequence[str], text: str) -> bo
     return any(is_cjk(alias) != is_cjk(name) and is_written(alias, text) for alias in aliases)
 
 
-def _is_flag(value: str, evidence: SupportingText, least: float) -> bool:
+def _is_flag(value: str, evidence: SupportingText) -> bool:
     """Whether a value is yes or no, about something that the text has: `true`, `is_listed=true`."""
     name, _, said = fold(value).rpartition("=")
-    return said in _FLAGS and (not name or not evidence.lacks(name.replace("_", " "), least))
+    return said in _FLAGS and (not name or not evidence.lacks(name.replace("_", " ")))
+
+
+def _unnamed(name: str, evidence: SupportingText) -> str:
+    return evidence.lacks(name) or "it is not named in its text"
 
 
 def supported_triples(
-    question: TripleQuestion,
-    answer: ExtractedTriples,
-    evidence: Mapping[str, SupportingText],
-    options: SupportOptions,
-    refused: Refusals,
+    question: TripleQuestion, answer: ExtractedTriples, evidence: Mapping[str, SupportingText], refused: Refusals
 ) -> ExtractedTriples:
     """The answer without triples whose head or tail is not named; a relation that is not stated becomes `related_to`.
 
-    Args:
-        question: The events.
-        answer: The triples of the events by number.
-        evidence: Of each event, by its id.
-        options: How much must occur.
-        refused: Takes note of what does not.
+    `evidence` is that of each event, by its id.
     """
-    if not options.key_words:
-        return answer
     kept = []
     for one in answer.events:
-        if not 1 <= one.event <= len(question.events):
-            continue
-        event = question.events[one.event - 1]
-        own = evidence[event.event_id]
-        whole = [parts for parts in one.triples if len(parts) == len(_PARTS)]
-        triples = [_with_stated_relation(parts, event, own, options.key_words) for parts in whole]
-        named = [
-            parts
-            for parts in triples
-            if all(refused.keeps(name, _unnamed(name, own, options.key_words)) for name in (parts[0], parts[2]))
-        ]
-        kept.append(TriplesOfEvent(event=one.event, triples=named))
+        if 1 <= one.event <= len(question.events):
+            event = question.events[one.event - 1]
+            own = evidence[event.event_id]
+            triples = [
+                [parts[0], parts[1] if _is_stated(parts[1], event, own) else RELATED, parts[2]]
+                for parts in one.triples
+                if len(parts) == len(_PARTS)
+            ]
+            named = [
+                parts
+                for parts in triples
+                if all(refused.keeps(name, "" if own.names(name) else _unnamed(name, own)) for name in parts[::2])
+            ]
+            kept.append(TriplesOfEvent(event=one.event, triples=named))
     return ExtractedTriples(events=kept)
 
 
-def _unnamed(name: str, evidence: SupportingText, least: float) -> str:
-    if evidence.names(name, least):
-        return ""
-    return evidence.lacks(name, least) or "it is not named in its text"
-
-
-def _with_stated_relation(parts: list[str], event: Event, evidence: SupportingText, least: float) -> list[str]:
-    relation = parts[1].replace("_", " ")
+def _is_stated(relation: str, event: Event, evidence: SupportingText) -> bool:
+    relation = relation.replace("_", " ")
     rest = " ".join(word for word in fold(relation).split() if word not in _GENERAL)
-    is_stated = not rest or not evidence.lacks(rest, least)
-    if is_stated and is_negated(event.content) <= is_negated(relation):
-        return parts
-    return [parts[0], RELATED, parts[2]]
+    is_said = not rest or not evidence.lacks(rest)
+    return is_said and is_negated(event.content) <= is_negated(relation)
 
 
 def evidence_of_text(document: Document) -> SupportingText:
@@ -235,22 +186,15 @@ def evidence_of_text(document: Document) -> SupportingText:
     return SupportingText(document.text, document.title, language=document.language)
 
 
-def supported_text(text: str, evidence: SupportingText, options: SupportOptions, refused: Refusals) -> bool:
+def supported_text(text: str, evidence: SupportingText, refused: Refusals) -> bool:
     """Whether a summary or title that a model wrote says what the text does that it is about."""
-    return not options.text_words or refused.keeps(text, evidence.lacks(text, options.text_words))
+    return refused.keeps(text, evidence.lacks(text, TEXT_WORDS))
 
 
-def supported_sections(
-    answer: SectionMarks, evidence: SupportingText, options: SupportOptions, refused: Refusals
-) -> SectionMarks:
+def supported_sections(answer: SectionMarks, evidence: SupportingText, refused: Refusals) -> SectionMarks:
     """The sections of a window, without the titles that the document does not support."""
-
-    def kept(mark: SectionMark) -> SectionMark:
-        is_kept = supported_text(mark.title, evidence, options, refused)
-        return mark if is_kept else mark.model_copy(update={"title": ""})
-
-    return answer.model_copy(update={"sections": [kept(mark) for mark in answer.sections]})
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    kept = [
+        mark if supported_text(mark.title, evidence, refused) else mark.model_copy(update={"title": ""})
+        for mark in answer.sections
+    ]
+    return answer.model_copy(update={"sections": kept})

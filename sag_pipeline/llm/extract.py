@@ -11,9 +11,14 @@ from sag_pipeline.extract.events import event_requests, events_from_reply, given
 from sag_pipeline.extract.headers import section_summary_requests, with_summaries
 from sag_pipeline.extract.model_keys import KeyOptions
 from sag_pipeline.extract.sections import section_requests, sections_from_replies
-from sag_pipeline.extract.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
-from sag_pipeline.extract.support import SupportOptions
-from sag_pipeline.extract.titles import title_request, with_title
+from sag_pipeline.extract.summaries import (
+    SummaryOptions,
+    summarise,
+    summary_from_reply,
+    summary_request,
+    title_from_reply,
+    title_request,
+)
 from sag_pipeline.extract.triples import TripleQuestion, triple_questions, triples_from_reply
 from sag_pipeline.llm.checked import (
     Refusals,
@@ -52,19 +57,8 @@ class Questions:
     """Where `then` notes what it leaves out of the replies."""
 
 
-def _no_questions(records: Sequence[Any]) -> Questions:
-    """The records of a document about which nothing is asked."""
-    return Questions((), lambda _: records)
-
-
 def _model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]], Iterable[Questions]]) -> Work:
-    """Work by a model: all requests of a batch at once, then the records of each document in turn.
-
-    Args:
-        chat: The model.
-        table: The table to be made; named in the reason of a document with unanswered questions.
-        ask: Returns the questions about each document of a batch, in order.
-    """
+    """Work by a model: all requests of a batch at once, then the records of each document in turn."""
 
     def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
         asked = list(ask(batch))
@@ -83,29 +77,19 @@ def _model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]]
 
 def result_of_replies(table: str, records: tuple[Any, ...], got: Replies, refused: Refusals | None) -> StepResult:
     """The records; without an answer to some question they are incomplete, what was left out is a warning."""
-    missing, warning = _missing(table, got), refused.reason(table) if refused else ""
-    return StepResult(records, "; ".join(filter(None, (missing, warning))) if missing else "", warning)
-
-
-def _missing(table: str, got: Replies) -> str:
-    """Why rows are missing; empty if every question was answered."""
+    warning = refused.reason(table) if refused else ""
     errors = [reply for reply in got if isinstance(reply, ModelError)]
-    return f"{table}: {len(errors)} of {len(got)} questions without an answer, the first: {errors[0]}" if errors else ""
-
-
-_SUPPORT: Final = SupportOptions()
+    if not errors:
+        return StepResult(records, "", warning)
+    missing = f"{table}: {len(errors)} of {len(got)} questions without an answer, the first: {errors[0]}"
+    return StepResult(records, "; ".join(filter(None, (missing, warning))), warning)
 
 
 _JOINED: Final = " joined"
 """Keys that a release before made of the model's answers alone are made again, from the kept answers."""
 
 
-def model_of(
-    table: str,
-    chat: CachedChat,
-    language: str,
-    options: KeyOptions | None = None,
-) -> str:
+def model_of(table: str, chat: CachedChat, language: str, options: KeyOptions | None = None) -> str:
     """What the rows that a model makes for a table depend on, as a part of the fingerprint of its step.
 
     Options with default values are left out, as is how many known keys are shown: they are no part of a request's
@@ -113,8 +97,7 @@ def model_of(
     """
     found = f"{chat.fingerprint} {language} {prompt_versions(table)}{_JOINED if table == 'keys' else ''}"
     usual = KeyOptions()
-    decisive = replace(options or usual, most_known=usual.most_known, known_tokens=usual.known_tokens)
-    decisive = replace(decisive, schema=usual.schema)
+    decisive = replace(options or usual, known_tokens=usual.known_tokens, schema=usual.schema)
     return f"{found} {decisive}" if table == "keys" and decisive != usual else found
 
 
@@ -125,12 +108,7 @@ def prompt_versions(step: str) -> str:
 
 
 def summaries_work(
-    chat: ChatModel,
-    options: SummaryOptions | None = None,
-    language: str = "auto",
-    *,
-    titles: bool = False,
-    support: SupportOptions = _SUPPORT,
+    chat: ChatModel, options: SummaryOptions | None = None, language: str = "auto", *, titles: bool = False
 ) -> Work:
     """Summaries of documents, and with `titles` their titles; a short document is summarised by its own sentences."""
 
@@ -151,14 +129,15 @@ def summaries_work(
             return [own]
         evidence = evidence_of_text(document)
         row = summary_from_reply(document, reply.value, options) if reply else own
-        row = row if supported_text(row.summary, evidence, support, refused) else own
-        titled = with_title(row, got[is_asked:])
-        return [titled if supported_text(titled.made_title or "", evidence, support, refused) else row]
+        row = row if supported_text(row.summary, evidence, refused) else own
+        said = [title_from_reply(one.value) or "" for one in got[is_asked:] if isinstance(one, Reply)]
+        title = next((one for one in said if supported_text(one, evidence, refused)), "")
+        return [replace(row, made_title=title or None)]
 
     return _model_work(chat, "summaries", lambda batch: map(ask, batch))
 
 
-def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptions = _SUPPORT) -> Work:
+def sections_work(chat: ChatModel, options: IngestOptions) -> Work:
     """Sections of documents, then, if headers need them, their summaries; a window without an answer is one section."""
 
     def ask(inputs: StepInput) -> Questions:
@@ -169,9 +148,7 @@ def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptio
     def divide(document: Document, refused: Refusals, got: Replies) -> Sequence[Section] | Questions:
         evidence = evidence_of_text(document)
         titled = [
-            replace(one, value=supported_sections(one.value, evidence, support, refused))
-            if isinstance(one, Reply)
-            else one
+            replace(one, value=supported_sections(one.value, evidence, refused)) if isinstance(one, Reply) else one
             for one in got
         ]
         found = sections_from_replies(document, titled, options.section)
@@ -182,21 +159,21 @@ def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptio
     def summarised(document: Document, found: Sequence[Section], refused: Refusals, got: Replies) -> list[Section]:
         evidence = [evidence_of_text(replace(document, text=document.text[one.start : one.end])) for one in found]
         return [
-            section if supported_text(section.summary, shown, support, refused) else own
+            section if supported_text(section.summary, shown, refused) else own
             for own, shown, section in zip(found, evidence, with_summaries(found, got), strict=True)
         ]
 
     return _model_work(chat, "sections", lambda batch: map(ask, batch))
 
 
-def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions = _SUPPORT) -> Work:
+def events_work(chat: ChatModel, language: str = "auto") -> Work:
     """Events of documents: supplied ones unchanged, else one question per chunk."""
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")
         if document.extraction is not None:
             given = [e for one in given_events(document, inputs.tables["chunks"]) for e in one.events]
-            return _no_questions(with_context_dates(document, given))
+            return Questions((), lambda _: with_context_dates(document, given))
         chunks, refused = readable(inputs.tables["chunks"]), Refusals()
         requests = event_requests(document, chunks, summary_shown(inputs), language=language) if chunks else ()
         return Questions(requests, partial(made, inputs, chunks, refused), refused)
@@ -206,13 +183,13 @@ def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions
         events: list[Event] = []
         for chunk, reply in zip(chunks, got, strict=True):
             said = events_from_reply(document, chunk, reply.value) if isinstance(reply, Reply) else []
-            events += supported_events(said, evidence_of(inputs, chunk), support, refused)
+            events += supported_events(said, evidence_of(inputs, chunk), refused)
         return with_context_dates(document, events)
 
     return _model_work(chat, "events", lambda batch: map(ask, batch))
 
 
-def triples_work(chat: ChatModel, language: str = "auto", support: SupportOptions = _SUPPORT) -> Work:
+def triples_work(chat: ChatModel, language: str = "auto") -> Work:
     """Triples of documents: supplied ones unchanged (derived if there are none), else one question per chunk."""
     from sag_pipeline.extract.rules.relations import derive_triples  # noqa: PLC0415  it loads the dictionaries of all rules
 
@@ -221,7 +198,8 @@ def triples_work(chat: ChatModel, language: str = "auto", support: SupportOption
         events, keys = inputs.tables["events"], inputs.tables["keys"]
         if document.extraction is not None:
             given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
-            return _no_questions(given or derive_triples(document.document_id, events, keys, document.language))
+            found = given or derive_triples(document.document_id, events, keys, document.language)
+            return Questions((), lambda _: found)
         questions, refused = triple_questions(document, events, keys, language=language), Refusals()
         then = partial(made, inputs, questions, refused)
         return Questions([question.request for question in questions], then, refused)
@@ -232,7 +210,7 @@ def triples_work(chat: ChatModel, language: str = "auto", support: SupportOption
         for question, reply in zip(questions, got, strict=True):
             if isinstance(reply, Reply):
                 evidence = evidence_of_events(inputs, question.events)
-                checked = supported_triples(question, reply.value, evidence, support, refused)
+                checked = supported_triples(question, reply.value, evidence, refused)
                 found += triples_from_reply(question.events, keys, checked)
         return found
 

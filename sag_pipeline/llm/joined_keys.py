@@ -34,12 +34,6 @@ def joined_keys(
     rules find join what the model says, because a phrase of a model may hide the name within; a name that the model
     calls another name of a key (`same_as`) is that key.
 
-    Args:
-        document: The document of the events.
-        events: The events of the question, numbered from 1 in the answer.
-        answer: What the model says.
-        options: The schema, and the recogniser of the rules.
-
     Source: docs/algorithm.md §extraction.28.
     """
     from sag_pipeline.extract.rules.keys import FORECAST, offline_keys  # noqa: PLC0415  it loads the dictionaries of all rules
@@ -47,7 +41,7 @@ def joined_keys(
     options = options or KeyOptions()
     types = options.schema.of_source(document.source)
     ruled = defaultdict[str, list[EventKey]](list)
-    for link in offline_keys(document, (), events, types, options.recogniser):
+    for link in offline_keys(document, events, types, options.recogniser):
         ruled[link.event_id].append(link)
     further = list[EventKey]()
     said = list[KeysOfEvent]()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,12 @@ from sag_pipeline.extract.model_keys import (
     ExtractedKeys,
     KeyOptions,
     KeyQuestion,
-    KnownOptions,
+    KnownKey,
+    KnownKeys,
     key_questions,
     keys_from_reply,
 )
 from sag_pipeline.extract.name_matching import bare_title
-from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKey, KnownKeys
-from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.llm.checked import Refusals, evidence_of_events, supported_keys
 from sag_pipeline.llm.extract import result_of_replies
 from sag_pipeline.llm.joined_keys import joined_keys
@@ -42,60 +41,57 @@ from sag_retrieval.release.arrays import Index
 
 _BLOCK = 256
 _DIGITS = 5
+_NEAREST_KEYS = 10
+"""Known keys with the nearest vectors that are found for an event."""
+_NAMED_KEYS = 8
+"""Known keys that are found for an event by its words and initials."""
+_SIMILAR_EVENTS = 3
+"""Nearest events whose keys are found for an event."""
+_LEAST_SIMILARITY = 0.5
+"""Least cosine of a known key or event: a model tends to choose a shown name, even a dissimilar one."""
+_LONGEST_WAVE = 1_000
+"""Events of a wave: all are asked about before the keys of any of them are known."""
 Prompted = TypeVar("Prompted", KnownKey, tuple[KnownKey, ...])
 
 
-class KnownSource(Protocol):
-    """A source of known keys: a release, or the waves before."""
-
-    @property
-    def event_count(self) -> int:
-        """Events that it knows."""
-        ...
-
-    def named_keys(self, text: str, count: int) -> list[tuple[float, KnownKey]]:
-        """The text keys whose names the text holds best, with the share that it holds."""
-        ...
-
-    def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
-        """The nearest text keys of each vector, best first, with their cosines."""
-        ...
-
-    def nearest_events(self, vectors: Vectors, count: int) -> list[list[tuple[float, tuple[KnownKey, ...]]]]:
-        """The text keys of the nearest events of each vector, best first, with the events' cosines."""
-        ...
-
-
 def known_about(
-    events: Sequence[Event],
-    vectors: Vectors,
-    sources: Sequence[KnownSource],
-    options: KnownOptions | None = None,
+    events: Sequence[Event], vectors: Vectors, sources: Sequence["BatchSource | ReleasedKeys"]
 ) -> list[KnownKeys]:
     """The known keys for each event, in order; of equally near ones the earlier source comes first.
 
-    Args:
-        events: The events.
-        vectors: Their vectors, by the embedder of the sources.
-        sources: Where keys are known.
-        options: How many are found.
-
     Source: docs/algorithm.md §extraction.29.
     """
-    options = options or KnownOptions()
     if not events or not any(source.event_count for source in sources):
-        return [NO_KNOWN] * len(events)
-    keys = [source.nearest_keys(vectors, options.direct_keys) for source in sources]
-    similar = [source.nearest_events(vectors, options.similar_events) for source in sources]
+        return [KnownKeys()] * len(events)
+    keys = [source.nearest_keys(vectors, _NEAREST_KEYS) for source in sources]
+    similar = [source.nearest_events(vectors, _SIMILAR_EVENTS) for source in sources]
     return [
         _known_of(
             event.content,
-            _best((source.named_keys(event.content, options.named_keys) for source in sources), options.named_keys, 0),
-            _best((found[row] for found in keys), options.direct_keys, options.least_similarity),
-            _best((found[row] for found in similar), options.similar_events, options.least_similarity),
+            _best((source.named_keys(event.content, _NAMED_KEYS) for source in sources), _NAMED_KEYS, 0),
+            _best((found[row] for found in keys), _NEAREST_KEYS, _LEAST_SIMILARITY),
+            _best((found[row] for found in similar), _SIMILAR_EVENTS, _LEAST_SIMILARITY),
         )
         for row, event in enumerate(events)
     ]
+
+
+def waves(sizes: Sequence[int], known: int, concurrency: int) -> Iterator[slice]:
+    """Questions with these numbers of events, cut into waves: a wave has at least as many events as are known.
+
+    Examples:
+        >>> [part.stop - part.start for part in waves([1] * 40, 0, 4)]
+        [4, 4, 8, 16, 8]
+    """
+    start = 0
+    while start < len(sizes):
+        wanted, end = min(max(known, concurrency), _LONGEST_WAVE), start
+        while end < len(sizes) and wanted > 0:
+            wanted -= sizes[end]
+            known += sizes[end]
+            end += 1
+        yield slice(start, end)
+        start = end
 
 
 def _known_of(text: str, named: list[KnownKey], near: list[KnownKey], similar: list[tuple[KnownKey, ...]]) -> KnownKeys:
@@ -148,15 +144,15 @@ class BatchSource:
             self._event_blocks.append(vectors)
 
     def named_keys(self, text: str, count: int) -> list[tuple[float, KnownKey]]:
-        """The keys whose names the text holds best (see `KnownSource`)."""
+        """The keys whose names the text holds best, with the share that it holds."""
         return self._names.find(text, count)
 
     def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
-        """The nearest keys of each vector (see `KnownSource`)."""
+        """The nearest keys of each vector, best first, with their cosines."""
         return _nearest(vectors, self._key_blocks, list(self._keys), count)
 
     def nearest_events(self, vectors: Vectors, count: int) -> list[list[tuple[float, tuple[KnownKey, ...]]]]:
-        """The keys of the nearest events of each vector (see `KnownSource`)."""
+        """The keys of the nearest events of each vector, best first, with the events' cosines."""
         return _nearest(vectors, self._event_blocks, self._event_keys, count)
 
 
@@ -173,28 +169,18 @@ def _nearest(
     blocks[:] = [joined(blocks)]
     found = []
     for start in range(0, rows, _BLOCK):
-        cosines = _cosines(vectors[start : start + _BLOCK], blocks[0])
-        for row in cosines:
-            best = [(float(row[i]), values[i]) for i in _largest(row, count)]
+        product = vectors[start : start + _BLOCK] @ blocks[0].T
+        cosines = np.asarray(product.toarray() if isinstance(product, csr_array) else product, np.float32)
+        for row in np.round(cosines, _DIGITS):
+            bound = np.partition(row, -count)[-count] if len(row) > count else 0.0
+            best = [(float(row[i]), values[i]) for i in np.flatnonzero((row >= bound) & (row > 0)).tolist()]
             found.append(sorted(best, key=lambda one: (-one[0], one[1]))[:count])
     return found
 
 
-def _cosines(vectors: Vectors, known: Vectors) -> npt.NDArray[np.float32]:
-    product = vectors @ known.T
-    dense = np.asarray(product.toarray() if isinstance(product, csr_array) else product, np.float32)
-    return np.round(dense, _DIGITS)
-
-
-def _largest(row: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.intp]:
-    """Positions of the `count` largest numbers above 0, and of those equal to the last."""
-    bound = np.partition(row, -count)[-count] if len(row) > count else 0.0
-    return np.flatnonzero((row >= bound) & (row > 0))
-
-
 @dataclass(frozen=True)
 class ReleasedKeys:
-    """Text keys and events of an opened release (a `KnownSource`); vectors must be of its embedder."""
+    """Text keys and events of an opened release; vectors must be of its embedder."""
 
     index: Index
 
@@ -223,7 +209,7 @@ class ReleasedKeys:
         """The nearest text keys of each vector."""
         found = []
         for row in range(vectors.shape[0]):
-            rows, cosines = self.index.arrays.vectors["keys"].top(_one(vectors, row), count, self._is_shown)
+            rows, cosines = self.index.arrays.vectors["keys"].top(vectors[[row]], count, self._is_shown)
             found.append([(float(c), self._key(int(r))) for r, c in zip(rows, cosines, strict=True)])
         return found
 
@@ -231,7 +217,7 @@ class ReleasedKeys:
         """The text keys of the nearest events of each vector."""
         found = []
         for row in range(vectors.shape[0]):
-            rows, cosines = self.index.arrays.vectors["events"].top(_one(vectors, row), count)
+            rows, cosines = self.index.arrays.vectors["events"].top(vectors[[row]], count)
             found.append([(float(c), self._keys_of(int(r))) for r, c in zip(rows, cosines, strict=True)])
         return found
 
@@ -263,18 +249,11 @@ def _pending_keys(store: Store, index: Index | None, embedder: Embedder) -> Batc
     return source
 
 
-def _one(vectors: Vectors, row: int) -> Vectors:
-    return vectors[[row]]
-
-
-_CONCURRENCY = 16
-"""Calls at once that waves are cut for where nobody says."""
-
-
 @dataclass(slots=True)
 class _Asked:
     """What is asked about one document, and what came back."""
 
+    document: Document
     inputs: StepInput
     questions: Sequence[KeyQuestion]
     given: Sequence[EventKey]
@@ -283,44 +262,37 @@ class _Asked:
     keys: list[EventKey] = field(default_factory=list)
     refused: Refusals = field(default_factory=Refusals)
 
-    @property
-    def document(self) -> Document:
-        """The document."""
-        document: Document = self.inputs.one("documents")
-        return document
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyWork:
     """Keys of documents (a `Work`): supplied ones unchanged, else one question per chunk with known keys.
 
-    The questions of a batch are asked in waves (`KnownOptions.waves`), across documents and within a long one. Each is
-    shown the keys of the sources and of the waves before, never of its own, so that the prompts depend on the documents
-    alone: not on which answer comes first, and not on where an earlier run was stopped.
+    The questions of a batch are asked in waves, across documents and within a long one. Each is shown the keys of the
+    sources and of the waves before, never of its own, so that the prompts depend on the documents alone: not on which
+    answer comes first, and not on where an earlier run was stopped.
     """
 
     chat: ChatModel
-    before: BatchSource | None = None
-    """Gets the keys of each wave, and may have some already; None: no known keys are shown."""
-    sources: Sequence[KnownSource] = ()
-    """Further sources of known keys, such as `ReleasedKeys`, with the embedder of `before`."""
+    before: BatchSource = field(default_factory=lambda: BatchSource(HashingEmbedder()))
+    """Gets the keys of each wave, and may have some already."""
+    sources: Sequence[ReleasedKeys] = ()
+    """Further sources of known keys, with the embedder of `before`."""
     options: KeyOptions = field(default_factory=KeyOptions)
-    known: KnownOptions = field(default_factory=KnownOptions)
-    concurrency: int = _CONCURRENCY
+    concurrency: int = 16
+    """Calls at once, for which waves are cut."""
     language: str = "auto"
     """`zh`, `en`, or `auto`: each document's."""
-    support: SupportOptions = field(default_factory=SupportOptions)
-    """How much of a key its event or passage must have."""
     whole_batches: bool = True
     """A batch that is broken off is made again from the kept answers, in the same waves."""
 
     def __call__(self, batch: Sequence[StepInput]) -> Iterator[StepResult]:
         """The keys of each document of a batch."""
         asked = [self._asked(inputs) for inputs in batch]
-        if self.before is not None:
-            self._note_given(self.before, batch)
-        for wave in self._waves([(one, question) for one in asked for question in one.questions]):
-            self._ask(wave)
+        questions = [(one, question) for one in asked for question in one.questions]
+        questions.sort(key=lambda one: one[1].shares)
+        known = self.before.event_count + sum(source.event_count for source in self.sources)
+        for part in waves([len(question.events) for _, question in questions], known, self.concurrency):
+            self._ask(questions[part])
         for one in asked:
             yield result_of_replies("keys", (*one.keys, *one.given), one.replies, one.refused)
 
@@ -329,59 +301,39 @@ class KeyWork:
         main = main_keys(document, inputs.tables["chunks"])
         if inputs.is_supplied:
             supplied = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
-            return _Asked(inputs, (), [*supplied, *main])
+            self.before.add(inputs.tables["events"], supplied)
+            return _Asked(document, inputs, (), [*supplied, *main])
         questions = key_questions(document, inputs.tables["events"], options=self.options, language=self.language)
-        return _Asked(inputs, questions, main)
+        return _Asked(document, inputs, questions, main)
 
-    def _note_given(self, before: BatchSource, batch: Sequence[StepInput]) -> None:
-        for inputs in batch:
-            if inputs.is_supplied:
-                given = [
-                    key for one in given_events(inputs.one("documents"), inputs.tables["chunks"]) for key in one.keys
-                ]
-                before.add(inputs.tables["events"], given)
-
-    def _waves(self, questions: list[tuple[_Asked, KeyQuestion]]) -> Iterator[list[tuple[_Asked, KeyQuestion]]]:
-        """The questions in waves, those of one source together; all at once where no known keys are shown."""
-        questions = sorted(questions, key=lambda one: one[1].shares)
-        if self.before is None:
-            yield questions
-            return
-        known = sum(source.event_count for source in (*self.sources, self.before))
-        for part in self.known.waves([len(one.events) for _, one in questions], known, self.concurrency):
-            yield questions[part]
-
-    def _ask(self, wave: list[tuple[_Asked, KeyQuestion]]) -> None:
+    def _ask(self, wave: Sequence[tuple[_Asked, KeyQuestion]]) -> None:
         events = [event for _, question in wave for event in question.events]
-        vectors = self.before.embedder.embed([event.indexed_text for event in events]) if self.before else None
-        questions = [question for _, question in wave]
-        if self.before is not None and vectors is not None:
-            known = iter(known_about(events, vectors, [*self.sources, self.before], self.known))
-            questions = [
-                question.shown([self._with_title(one.document, event, next(known)) for event in question.events])
-                for one, question in wave
-            ]
+        vectors = self.before.embedder.embed([event.indexed_text for event in events])
+        known = iter(known_about(events, vectors, [*self.sources, self.before]))
+        questions = [
+            replace(question, known=tuple(_with_title(one.document, event, next(known)) for event in question.events))
+            for one, question in wave
+        ]
         made: list[EventKey] = []
         replies = self.chat.ask_all(each.request for each in questions)
         for (one, _), question, reply in zip(wave, questions, replies, strict=True):
             answer = reply.value if isinstance(reply, Reply) else ExtractedKeys(events=[])
-            evidence = evidence_of_events(one.inputs, question.events)
-            checked = supported_keys(question, answer, evidence, self.support, one.refused)
+            checked = supported_keys(question, answer, evidence_of_events(one.inputs, question.events), one.refused)
             read = joined_keys if isinstance(reply, Reply) else keys_from_reply
             keys, refused = read(one.document, question.events, checked, self.options)
             one.replies.append(reply)
             one.keys += keys
             one.refused.found += refused
             made += keys
-        if self.before is not None:
-            self.before.add(events, made, vectors)
+        self.before.add(events, made, vectors)
 
-    def _with_title(self, document: Document, event: Event, known: KnownKeys) -> KnownKeys:
-        """Known keys of an event, with the title of its document where the event seems to spell that otherwise."""
-        title = bare_title(document.title) if self.known.title else ""
-        if not title or not is_named_otherwise(title, event.content):
-            return known
-        return replace(known, otherwise=(KnownKey(TITLE, title), *known.otherwise))
+
+def _with_title(document: Document, event: Event, known: KnownKeys) -> KnownKeys:
+    """Known keys of an event, with the title of its document where the event seems to spell that otherwise."""
+    title = bare_title(document.title)
+    if not title or not is_named_otherwise(title, event.content):
+        return known
+    return replace(known, otherwise=(KnownKey(TITLE, title), *known.otherwise))
 
 
 def known_keys_work(
@@ -390,15 +342,12 @@ def known_keys_work(
     """Work of the table `keys` with the known keys of the release and the store; `index` None: no release yet."""
     name = embedder_of_home(settings)
     embedder = index.embedder if index else HashingEmbedder() if name == HASHING else open_dense(name)
-    types = (
-        with_stored_types(run.key.schema, index.rows["keys"]) if index and run.known.stored_types else run.key.schema
-    )
+    types = with_stored_types(run.key.schema, index.rows["keys"]) if index else run.key.schema
     return KeyWork(
         chat=chat,
         before=_pending_keys(store, index, embedder),
         sources=[ReleasedKeys(index)] if index else [],
         options=replace(run.key, schema=types),
-        known=run.known,
         concurrency=run.chat.concurrency,
         language=settings.language,
     )

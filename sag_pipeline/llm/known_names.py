@@ -10,8 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pydantic import ValidationError
 
+from sag_pipeline.extract.model_keys import KnownKey
 from sag_pipeline.extract.name_matching import GENERIC_TYPES, initials, short_names, whole_initials, words_of
-from sag_pipeline.extract.shown_keys import KnownKey
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.core.schema_file import default_schema
@@ -33,10 +33,6 @@ def with_stored_types(schema: KeySchema, keys: pa.Table) -> KeySchema:
     """The default schema with the types of stored keys that it does not have, those of most events first.
 
     They come with supplied events and from earlier schemas. A schema of one's own stays as it is: it is the whole list.
-
-    Args:
-        schema: The schema of the home.
-        keys: The table `keys` of a release.
 
     Source: docs/algorithm.md §extraction.29.
     """
@@ -107,11 +103,8 @@ class NameSearch:
         The share is that of the weight `ln(1 + names / names with the term)`; initials that agree count as the whole.
         """
         terms = _terms(text, initials(text), short_names(text))
-        found: set[int] = set()
-        for term in terms:
-            rows = self._rows.get(term, ())
-            if len(rows) <= _COMMON:
-                found.update(rows)
+        held = (self._rows.get(term, ()) for term in terms)
+        found = {row for rows in held if len(rows) <= _COMMON for row in rows}
         ranked = sorted((-self._share(row, terms), self._keys[row]) for row in found)
         return [(-share, key) for share, key in ranked[:count] if -share >= _LEAST_SHARE]
 
@@ -148,12 +141,7 @@ def is_written(name: str, text: str) -> bool:
 
 
 def is_named_otherwise(name: str, text: str) -> bool:
-    """Whether a text seems to give a name in another spelling.
-
-    Examples:
-        >>> is_named_otherwise("Bob Saget", "Robert Lane Saget acts."), is_named_otherwise("Bob Saget", "He acts.")
-        (True, False)
-    """
+    """Whether a text seems to give a name in another spelling."""
     if is_written(name, text):
         return False
     alone = NameSearch()

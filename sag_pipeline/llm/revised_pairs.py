@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from sag_pipeline.extract.claims import Revision
-from sag_pipeline.llm.same_names import PairPart
+from sag_pipeline.llm.extract import prompt_versions
+from sag_pipeline.llm.same_names import ComparedPair
 from sag_retrieval.language.spans import UNCONFIRMED, first_day, last_day
 from sag_retrieval.language.words import language_of
 from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
 from sag_retrieval.models.protocols import AnswerShape, Reply, Request, estimate_tokens
-from sag_retrieval.prompts import load_prompt, quoted
+from sag_retrieval.prompts import quoted
 
 STEP: Final = "revisions"
 """Of the questions, in costs."""
@@ -37,8 +38,8 @@ class RevisionVerdicts(AnswerShape):
 
 
 @dataclass(frozen=True, slots=True)
-class RevisedPair(PairPart):
-    """Two statements with their days (a `Part`): several pairs share one question."""
+class RevisedPair(ComparedPair):
+    """Two statements with their days."""
 
     step = STEP
 
@@ -53,16 +54,9 @@ class RevisedPair(PairPart):
 
     def merge(self, parts: Sequence["RevisedPair"]) -> Request[RevisionVerdicts]:
         """One question about all pairs, numbered from 1."""
-        prompt = load_prompt(STEP, self.language, "sag_pipeline.llm.prompts")
         shown = [[text for pair in zip(part.said, part.statements, strict=True) for text in pair] for part in parts]
-        return Request(
-            prompt.fill(pairs="\n".join(f"{number} {quoted(*texts)}" for number, texts in enumerate(shown, 1))),
-            RevisionVerdicts,
-            STEP,
-            prompt.system,
-            identity="\x1f".join((prompt.version, *(text for texts in shown for text in texts))),
-            part=self if len(parts) == 1 else None,
-        )
+        pairs = "\n".join(f"{number} {quoted(*texts)}" for number, texts in enumerate(shown, 1))
+        return self.asked(RevisionVerdicts, parts, (text for texts in shown for text in texts), pairs=pairs)
 
     def split(self, parts: Sequence["RevisedPair"], answer: RevisionVerdicts) -> list[RevisionVerdicts | None]:
         """The answer by pair, numbered 1."""
@@ -83,30 +77,21 @@ class RevisionQuestions:
     @property
     def fingerprint(self) -> str:
         """What the answers depend on besides the statements."""
-        versions = [load_prompt(STEP, spoken, "sag_pipeline.llm.prompts").version for spoken in ("zh", "en")]
-        return " ".join((self.chat.fingerprint, self.language, *versions))
+        return " ".join((self.chat.fingerprint, self.language, prompt_versions(STEP)))
 
     def __call__(self, found: Sequence[Revision], contents: Mapping[str, str], events: int) -> list[Revision]:
-        """The revisions as a model judges them, in their order; one without an answer stays, one of two things goes.
-
-        Args:
-            found: Revisions; those of rumours and drafts are not asked about, as a model's word makes none firm.
-            contents: The statements by their ids.
-            events: Events of the corpus, which bound the questions (`PAIRS_PER_EVENT`).
-
-        """
+        """The revisions as a model judges them, in their order; one without an answer stays, one of two things goes."""
         unsure = [row for row, one in enumerate(found) if one.evidence != UNCONFIRMED]
         unsure.sort(key=lambda row: (found[row].confidence, found[row].revision_id))
         asked = sorted(unsure[: round(PAIRS_PER_EVENT * events)])
-        parts = [self._part(found[row], contents) for row in asked]
-        replies = self.chat.ask_all([part.merge([part]) for part in parts])
+        replies = self.chat.ask_all([self._pair(found[row], contents).request for row in asked])
         judged: list[Revision | None] = list(found)
         for row, reply in zip(asked, replies, strict=True):
             if isinstance(reply, Reply) and reply.value.verdicts:
                 judged[row] = _judged(found[row], reply.value.verdicts[0].verdict)
         return [one for one in judged if one]
 
-    def _part(self, one: Revision, contents: Mapping[str, str]) -> RevisedPair:
+    def _pair(self, one: Revision, contents: Mapping[str, str]) -> RevisedPair:
         texts = contents[one.earlier_event_id], contents[one.later_event_id]
         spoken = language_of("".join(texts)) if self.language == "auto" else self.language
         return RevisedPair(texts, (one.earlier_said or "", one.later_said or ""), spoken)

@@ -179,7 +179,7 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
 
 def _cells(documents: pa.Table) -> pa.Table:
     """The cells of the tables of documents."""
-    from sag_pipeline.extract.table_cells import table_cells  # noqa: PLC0415  loads the rules of extraction
+    from sag_pipeline.extract.rules.tables import table_cells  # noqa: PLC0415  loads the rules of extraction
 
     found: dict[str, list[Any]] = {name: [] for name in TABLES["tables"].names}
     given = documents.select(["document_id", "text", "language"]).filter(pc.match_substring(documents["text"], "|"))

@@ -135,7 +135,7 @@ def _with_blocks(keys: pa.Table) -> pa.Table:
     """The same keys with the columns of `_BLOCKS`; `keys` has key types, values and normal names."""
     names, types = keys["name"].combine_chunks(), keys["key_type"].to_pylist()
     compact = compact_names(names)
-    bare = bare_names(names, types, compact)
+    bare = bare_names(names, types)
     is_other = np.flatnonzero(np.asarray(pc.not_equal(bare, compact)))
     compact_hashes = _hashes(compact)
     bare_hashes = compact_hashes.copy()

@@ -29,16 +29,16 @@ _LEAST_MEASURED = 20
 
 def measured(found: Estimate, spent: Sequence[Spent]) -> Estimate:
     """Correct an estimate per step by the expected and the billed tokens of earlier calls."""
-    corrected = Estimate()
-    for step, usage in found.usage.items():
+    corrected: Estimate = {}
+    for step, usage in found.items():
         rows = [row for row in spent if row.step == step and row.expected_tokens]
         answers = sum(row.answers for row in rows)
         if answers < _LEAST_MEASURED:
-            corrected.usage[step] = usage
+            corrected[step] = usage
             continue
         sent = sum(row.input_tokens for row in rows) / sum(row.expected_tokens for row in rows)
         received = sum(row.output_tokens for row in rows) / answers
-        corrected.usage[step] = Usage(
+        corrected[step] = Usage(
             usage.calls, usage.cached_calls, round(usage.input_tokens * sent), round(usage.calls * received)
         )
     return corrected
@@ -64,7 +64,7 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
     places, faults = _listed(given, run.source)
     chosen = EstimateOptions(run=run, language=settings.language)
     if chat is None:
-        return _report("offline", Estimate(), run.chat.prices, faults)
+        return _report("offline", {}, run.chat.prices, faults)
     away, path = read_taken_out(Path(settings.home)), Path(settings.home) / ANSWERS
     documents = _documents([each for each in places if each.document_id not in away], run.source)
     if not path.is_file():
@@ -82,12 +82,11 @@ def _schema_of(run: RunOptions, settings: Settings) -> KeySchema:
     """The schema of the run's options, else of the home, with the stored types that its questions show."""
     own = run.key.schema
     found = home_schema(settings.home, settings.schema) if own == default_schema() else own
-    index = current_index(settings) if run.known.stored_types else None
+    index = current_index(settings)
     return with_stored_types(found, index.rows["keys"]) if index else found
 
 
 def _listed(sources: Sequence[str], options: SourceOptions) -> tuple[list[RawDocument], list[str]]:
-    """All documents found, in the order of a run; and the reasons why sources could not be read."""
     found: list[RawDocument] = []
     faults: list[str] = []
     for source in sources:
@@ -109,8 +108,8 @@ def _documents(places: Sequence[RawDocument], options: SourceOptions) -> Iterato
 
 
 def _report(model: str, found: Estimate, prices: Prices | None, faults: Sequence[str]) -> dict[str, Any]:
-    steps = [_row(step, usage, prices) for step, usage in found.usage.items()]
-    total = _row("total", sum(found.usage.values(), Usage()), prices)
+    steps = [_row(step, usage, prices) for step, usage in found.items()]
+    total = _row("total", sum(found.values(), Usage()), prices)
     shown = None if prices is None else asdict(prices)
     return {"model": model, "steps": [*steps, total], "prices": shown, "unread_sources": list(faults)}
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from sag_pipeline.engines.engine import load_ahead, workers_for
-from sag_pipeline.progress import reported
+from sag_pipeline.progress import listener, reported
 from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.sources.listing import FoundDocument, RawDocument, list_source
-from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
+from sag_pipeline.step_runner import RunStats
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import SeenFiles, Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
@@ -124,12 +124,11 @@ class _Found:
             yield self.places[n][2]
 
 
-def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
+def sync_source(
     store: Store,
     step: StepSpec,
     given: str,
     options: SyncOptions | None = None,
-    progress: ProgressCallback = ignore_progress,
     *,
     engine: str = "local",
     staged: StagedRows | None = None,
@@ -144,7 +143,6 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
         step: The step of the table of documents.
         given: Path of a folder or file, or `asset://` and the key of an asset.
         options: What is read and how much may be removed.
-        progress: Called after each commit.
         engine: Says how many files are converted at a time.
         staged: Rows of the asset, which are the documents of the source.
 
@@ -170,7 +168,7 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
         for batch in batched(found.fresh, _DOCUMENTS_A_COMMIT):
             _commit(store, step, list(zip(batch, read, strict=False)), found, tally, options.source)
             done += len(batch)
-            progress("documents", done, len(found.fresh))
+            listener()("documents", done, len(found.fresh))
     gone = found.gone()
     store.remove(gone)
     _write_aside(store, source, found.aside)

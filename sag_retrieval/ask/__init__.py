@@ -1,7 +1,7 @@
 """Answer questions from a release: fast without a model, normal with a rewritten question, deep by sub-questions."""
 
 from sag_retrieval.ask.answer import Answer, Citation
-from sag_retrieval.ask.modes import ask, ask_events
+from sag_retrieval.ask.modes import ask
 from sag_retrieval.ask.options import MODES, AskOptions, Mode, SearchFunction
 from sag_retrieval.ask.question import TermWeights, release_weights
 from sag_retrieval.ask.release_context import ReleaseContext
@@ -18,6 +18,5 @@ __all__ = [
     "SearchFunction",
     "TermWeights",
     "ask",
-    "ask_events",
     "release_weights",
 ]

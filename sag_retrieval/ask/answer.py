@@ -1,7 +1,7 @@
 """The answer to a question: its text, its citations, and a trace of how it was found."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from sag_retrieval.ask.options import FoundPassage
@@ -87,13 +87,10 @@ class Answer(Convertible):
             ...     answer = release.ask("Which company made the part that caused the sensors to leak?")
             >>> answer.to_arrow()["quote"][0].as_py()
             'The leak came from an O-ring made by Marlow Seals.'
-
         """
         import pyarrow as pa  # noqa: PLC0415  asking alone needs none of it
 
-        text, number = pa.string(), pa.int32()
-        kinds = {"marker": number, "chunk_id": text, "document_id": text, "title": text}
-        schema = pa.schema(kinds | {"start": number, "end": number, "quote": text, "place": text})
+        schema = pa.schema([(each.name, pa.int32() if each.type is int else pa.string()) for each in fields(Citation)])
         return pa.Table.from_pylist([asdict(citation) for citation in self.citations], schema=schema)
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,7 +102,6 @@ class Answer(Convertible):
             ...     answer = release.ask("Who made the O-ring?")
             >>> sorted(answer.to_dict())[:5]
             ['answer', 'citations', 'hits', 'is_found', 'mode']
-
         """
         return {
             "question": self.question,
@@ -135,5 +131,5 @@ def _short(text: str) -> str:
 
 
 def _hit(rank: int, hit: FoundPassage) -> dict[str, Any]:
-    names: Sequence[str] = ("score", "chunk_id", "document_id", "title", "text", "start")
+    names = ("score", "chunk_id", "document_id", "title", "text", "start")
     return {"rank": rank} | {name: getattr(hit, name) for name in names} | {"place": getattr(hit, "place", "")}

@@ -37,20 +37,12 @@ class Cited:
 
 
 def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundPassage]) -> Cited:
-    """The text with its markers renumbered in order of appearance, and their citations.
+    """The text with its markers renumbered in order of appearance, and their citations; none where none is left.
 
-    Args:
-        question: What was asked; together with the text before a marker it selects the quotations of a passage.
-        text: The model's text, with markers such as `[2]` for the second hit, or without any.
-        numbers: Numbers of the hits that the model used; those without a marker follow at the end.
-        hits: The passages the model received, numbered from 1.
+    `numbers` are those of hits that the model used, from 1; those without a marker in the text follow at the end,
+    those that it did not receive go. Question and text before a marker choose the quotation.
 
-    Returns:
-        Numbers the model did not receive are removed, from the text too. With none left there are no citations.
-
-    Source:
-        docs/algorithm.md §rag.4
-
+    Source: docs/algorithm.md §rag.4.
     """
     written = [n for found in _MARKERS.finditer(text) for n in _numbers(found[0])]
     used = shown_numbers([*written, *numbers], len(hits))
@@ -69,7 +61,7 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[FoundP
     renumbered = "".join([*parts, text[start:]]).strip()
     missing = _markers(dict.fromkeys(one for n in used if n not in written for one in marked(n, text)))
     full = f"{renumbered} {missing}".strip() if missing else renumbered
-    citations = tuple(_quotation(at, hits[n - 1], *span) for (n, *span), at in marker.items())
+    citations = tuple(quotation(at, hits[n - 1], *span) for (n, *span), at in marker.items())
     return Cited(full, citations, is_generated=True)
 
 
@@ -92,7 +84,7 @@ def _numbers(markers: str) -> list[int]:
     return [int(digits) if len(digits) <= _MOST_DIGITS else 0 for digits in _NUMBER.findall(markers)]
 
 
-def _quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation:
+def quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation:
     """The citation of a stretch of a passage."""
     return Citation(
         marker,
@@ -108,7 +100,7 @@ def _quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation
 
 def quoted(question: str, spans: Sequence[tuple[FoundPassage, int, int]]) -> Cited:
     """Stretches of passages, each with its citation, and before it what its sense hangs on."""
-    citations = tuple(_quotation(n, *span) for n, span in enumerate(spans, start=1))
+    citations = tuple(quotation(n, *span) for n, span in enumerate(spans, start=1))
     joint = "" if is_cjk(question) else " "
     text = joint.join(
         f"{_in_context(*span)}{joint}[{citation.marker}]" for span, citation in zip(spans, citations, strict=True)
@@ -137,15 +129,12 @@ def _row(text: str, lines: Sequence[Line], at: int) -> str:
     first = at
     while first > 0 and lines[first].kind in (LineKind.ROW, LineKind.RULE):
         if lines[first].kind is LineKind.RULE and lines[first - 1].kind is LineKind.ROW:
-            names, cells = (_cells(text, lines[each]) for each in (first - 1, at))
+            rows = (text[lines[each].start : lines[each].end].strip().strip("|") for each in (first - 1, at))
+            names, cells = ([cell.strip() for cell in row.split("|")] for row in rows)
             pairs = zip(names, cells, strict=False)
             return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
         first -= 1
     return ""
-
-
-def _cells(text: str, line: Line) -> list[str]:
-    return [cell.strip() for cell in text[line.start : line.end].strip().strip("|").split("|")]
 
 
 _ONE_MARKER = re.compile(r"\[(\d+)\]")
@@ -175,7 +164,6 @@ def without_markers(text: str) -> str:
     Example:
         >>> without_markers("It opened in 1931 [2], says the log【1，3】.")
         'It opened in 1931, says the log.'
-
     """
     return _MARKERS.sub("", text)
 

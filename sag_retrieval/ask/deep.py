@@ -9,16 +9,19 @@ from pydantic import Field
 
 from sag_retrieval.ask.cited import Cited, merge_answers, without_markers
 from sag_retrieval.ask.fast import extractive_answer
-from sag_retrieval.ask.model_answer import (
+from sag_retrieval.ask.model_sql import answer_by_sql
+from sag_retrieval.ask.modes import (
+    Background,
     ModelAnswer,
+    ModeResult,
     cited_answer,
     evidence_values,
     extract_answer,
+    find_background,
+    from_rows,
     shown_hits,
     write_answer,
 )
-from sag_retrieval.ask.model_sql import answer_by_sql
-from sag_retrieval.ask.modes import Background, ModeResult, find_background, from_rows
 from sag_retrieval.ask.options import AT_ONCE, FoundPassage
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, fill, marks, single_step
@@ -54,15 +57,10 @@ class StepOutcome:
         return self.cited is not None
 
     @property
-    def hits(self) -> tuple[FoundPassage, ...]:
-        """The passages found for it."""
-        return tuple(self.found.hits)
-
-    @property
-    def cited_hits(self) -> tuple[FoundPassage, ...]:
+    def cited_hits(self) -> list[FoundPassage]:
         """The hits that its answer cites."""
         wanted = {c.chunk_id for c in self.cited.citations} if self.cited else set()
-        return tuple(hit for hit in self.hits if not wanted.isdisjoint(chunks_of(hit)))
+        return [hit for hit in self.found.hits if not wanted.isdisjoint(chunks_of(hit))]
 
     def to_line(self) -> dict[str, str]:
         """The step as prompts show it."""
@@ -80,7 +78,7 @@ class StepOutcome:
             "answer": self.answer,
             "is_found": self.is_found,
             "cited": documents_of(self.cited_hits),
-            "documents": documents_of(self.hits),
+            "documents": documents_of(self.found.hits),
             "seconds": self.seconds,
             **({"fault": self.fault} if self.fault else {}),
         }
@@ -89,11 +87,9 @@ class StepOutcome:
 def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOutcome]) -> StepOutcome:
     """The outcome of a step after all steps it needs; a failing model leaves its hits and the fault.
 
-    Source:
-        docs/algorithm.md §rag.6
-
+    Source: docs/algorithm.md §rag.6.
     """
-    started = session.clock()
+    started = session.seconds
     needs = [known[node_id] for node_id in step.needs]
     asked = asked_question(step.question, known) or session.question
     answers = [one_line(need.answer) for need in needs if need.is_found]
@@ -107,7 +103,7 @@ def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOut
     except ModelError as error:
         fault = str(error)
         session.note(f"step {step.node_id} ({asked}) has no answer: {error}")
-    outcome = StepOutcome(step, asked, keys, answer, cited, found, session.clock() - started, fault)
+    outcome = StepOutcome(step, asked, keys, answer, cited, found, session.seconds - started, fault)
     session.tell("answered", **outcome.to_trace())
     return outcome
 
@@ -157,12 +153,7 @@ def _bare(text: str) -> str:
 
 
 def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome]) -> dict[str, StepOutcome]:
-    """Outcomes of the plan's steps in its order.
-
-    Raises:
-        FilterError: If the caller's restriction was refused.
-
-    """
+    """Outcomes of the plan's steps in its order."""
     done = dict(known)
     waiting = list(plan.steps)
     running: dict[Future[StepOutcome], SubQuestion] = {}
@@ -191,12 +182,7 @@ class Verdict(AnswerShape):
 
 
 def ask_deep(session: Session) -> ModeResult:
-    """The outcome of up to `rounds` plans.
-
-    Source:
-        docs/algorithm.md §rag.6
-
-    """
+    """The outcome of up to `rounds` plans (docs/algorithm.md §rag.6)."""
     of_rows = answer_by_sql(session)
     if of_rows is not None:
         return from_rows(session, of_rows)
@@ -205,7 +191,10 @@ def ask_deep(session: Session) -> ModeResult:
     rounds: list[dict[str, Any]] = []
     plan: Plan | None = _first_plan(session, background)
     while plan is not None:
-        _tell_plan(session, plan, len(rounds) + 1)
+        for text in plan.notes:
+            session.note(text)
+        steps = [{"id": step.node_id, "question": step.question, "needs": list(step.needs)} for step in plan.steps]
+        session.tell("plan", round=len(rounds) + 1, steps=steps)
         outcomes = execute_plan(session, plan, known)
         known |= outcomes
         rounds.append({"steps": [o.to_trace() for o in outcomes.values()], "notes": list(plan.notes)})
@@ -228,13 +217,7 @@ def evidence(
 def _first_plan(session: Session, background: Background) -> Plan:
     if session.chat is None:
         return split_question(session.question, session.options.nodes)
-    values = {
-        "passages": background.passages,
-        "keys": background.keys,
-        "vocabulary": session.vocabulary,
-        "question": session.question,
-        "limit": session.options.nodes,
-    }
+    values = background.values(session) | {"limit": session.options.nodes}
     try:
         draft = session.ask("plan", DraftPlan, values)
     except ModelError as error:
@@ -250,10 +233,8 @@ def _next_plan(session: Session, known: KnownAnswers, told: dict[str, Any]) -> P
         "question": session.question,
         "limit": session.options.nodes,
     }
-    try:
-        verdict = session.ask("enough", Verdict, values)
-    except ModelError as error:
-        session.note(f"whether it is enough could not be asked: {error}")
+    verdict = session.tried("enough", Verdict, values, "whether it is enough could not be asked")
+    if verdict is None:
         return None
     told |= {"is_enough": verdict.is_enough, "missing": verdict.missing}
     session.tell("enough", is_enough=verdict.is_enough, missing=verdict.missing)
@@ -277,10 +258,3 @@ def _without_model(session: Session, known: KnownAnswers, hits: Sequence[FoundPa
 
 def _known_lines(known: KnownAnswers) -> str:
     return as_lines(outcome.to_line() for outcome in known.values()) or "-"
-
-
-def _tell_plan(session: Session, plan: Plan, number: int) -> None:
-    for text in plan.notes:
-        session.note(text)
-    steps = [{"id": s.node_id, "question": s.question, "needs": list(s.needs)} for s in plan.steps]
-    session.tell("plan", round=number, steps=steps)

@@ -2,29 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from sag_retrieval.ask.cited import Cited, quoted
-from sag_retrieval.ask.newest import newest_first, others_said
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
+from sag_retrieval.ask.revised import newest_first, others_said
 from sag_retrieval.ask.scorer import AnswerScorer, Asked, by_features, ranked_sentences
-from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.ask.sentences import LEAST_ANSWER, LEAST_CLOSEST, PartAnswer, Sentence, quotable_sentences
 from sag_retrieval.ask.values import STRICT, names_in
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import is_cjk, normal_name, tokens
-from sag_retrieval.search.revised import HitRevision
 
 _SIDE_SHARE = 0.5
 """Of the best probability, for a further sentence and for the best one of a further group."""
 _NOT_IN_WORDS = patterns("all")["not_in_words"]
 _NAMED = "named: "
 _UNNAMED_TYPES = frozenset({"date", "day", "quantity", "money", "percentage", "topic"})
-
-LEAST_ANSWER: Final = 0.5
-"""A less likely sentence is shown as the closest one, not as the answer."""
-LEAST_CLOSEST: Final = 0.03
-"""A less likely one is not shown."""
 
 Quotation = tuple[FoundPassage, int, int]
 """A passage, and where a stretch of it begins and ends."""
@@ -39,35 +33,6 @@ class NamedThing:
     documents: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class PartAnswer:
-    """What was found for a part of a question, best sentence first; its score is how likely it answers."""
-
-    part: QuestionPart
-    sentences: tuple[Sentence, ...]
-    hits: tuple[FoundPassage, ...]
-    others: tuple[tuple[str, HitRevision], ...] = ()
-    """What other documents say in place of the best sentence, each with the document of that."""
-
-    @property
-    def likelihood(self) -> float:
-        """How likely the best sentence answers the part; 0 without one."""
-        return self.sentences[0].score if self.sentences else 0.0
-
-    @property
-    def is_found(self) -> bool:
-        """Whether the sentences answer; else they are only the closest ones.
-
-        No probability makes up for a name, day or number that is not stated, or for another day or year than asked.
-        """
-        return self.likelihood >= LEAST_ANSWER and self.sentences[0].is_of_kind
-
-    @property
-    def is_close(self) -> bool:
-        """Whether they may be shown as the closest ones."""
-        return self.likelihood >= LEAST_CLOSEST
-
-
 def answer_part(  # noqa: PLR0913  what is asked, where, and how it is measured
     part: QuestionPart,
     hits: Sequence[FoundPassage],
@@ -78,26 +43,18 @@ def answer_part(  # noqa: PLR0913  what is asked, where, and how it is measured
     limit: int = 3,
     scorer: AnswerScorer = by_features,
 ) -> PartAnswer:
-    """The sentences of passages that answer a part.
+    """The sentences of passages, best first, that answer a part.
 
-    Args:
-        part: What is asked.
-        hits: Passages, best first.
-        keys: Keys that took part in the search; those it names decide which documents are about the question.
-        weigh: The idf of terms; by the passages themselves if not given.
-        question: The whole question, whose values are no answers; that of the part if not given.
-        limit: Most sentences.
-        scorer: How likely a sentence answers.
-
-    Source:
-        docs/algorithm.md §answers.1
-
+    `keys` took part in the search: those that the part names decide which documents are about it. Without `weigh` the
+    idf is that of the passages; values of the whole question are no answers. Source: docs/algorithm.md §answers.1.
     """
     weigh, asked = weigh or pool_weights([hit.text for hit in hits]), question or part.text
     named = named_things(part, keys, hits)
     pools = [quotable_sentences(place, hit.text, hit.title) for place, hit in enumerate(hits)]
     found: list[list[Sentence]] = []
-    for own, group in [_about(each, named, part) for each in groups_of(named)] or [(part, [])]:
+    for group in groups_of(named) or [[]]:
+        others = terms_of(name for name in named if name.documents and name not in group)
+        own = replace(part, terms=part.terms - (others - terms_of(group)))  # without the names of other groups
         documents = frozenset().union(*(name.documents for name in group))
         of_group = [pool for pool, hit in zip(pools, hits, strict=True) if not group or hit.document_id in documents]
         wanted = Asked(own, asked, own.weights(weigh(own.terms)), weigh, terms_of(group))
@@ -117,9 +74,7 @@ def answer_part(  # noqa: PLR0913  what is asked, where, and how it is measured
 def chosen_sentences(part: QuestionPart, ranked: Sequence[Sentence], limit: int) -> list[Sentence]:
     """The best sentence, and those that answer as well; a name, day or number that is asked for stands alone.
 
-    Source:
-        docs/algorithm.md §answers.3
-
+    Source: docs/algorithm.md §answers.3.
     """
     best, chosen = ranked[0], list[Sentence]()
     is_one = part.kind in STRICT and not part.is_list and best.score >= LEAST_ANSWER
@@ -127,14 +82,11 @@ def chosen_sentences(part: QuestionPart, ranked: Sequence[Sentence], limit: int)
     for sentence in ranked[: 1 if is_one else None]:
         if len(chosen) == limit or (chosen and sentence.score < least):
             break
-        if not any(_overlaps(sentence, other) for other in chosen):
+        beside = (other for other in chosen if other.place == sentence.place)
+        overlaps = any(sentence.start < other.end and other.start < sentence.end for other in beside)
+        if not overlaps and all(sentence.text != other.text for other in chosen):
             chosen.append(sentence)
     return chosen
-
-
-def _overlaps(left: Sentence, right: Sentence) -> bool:
-    is_same = left.text == right.text
-    return is_same or (left.place == right.place and left.start < right.end and right.start < left.end)
 
 
 def groups_of(named: Sequence[NamedThing]) -> list[list[NamedThing]]:
@@ -149,14 +101,6 @@ def groups_of(named: Sequence[NamedThing]) -> list[list[NamedThing]]:
         if name.documents:
             groups.append([*(other for group in touching for other in group), name])
     return groups
-
-
-def _about(
-    group: list[NamedThing], named: Sequence[NamedThing], part: QuestionPart
-) -> tuple[QuestionPart, list[NamedThing]]:
-    """A part as asked of one group: without the names of the others."""
-    others = terms_of(name for name in named if name.documents and name not in group)
-    return replace(part, terms=part.terms - (others - terms_of(group))), group
 
 
 def named_things(part: QuestionPart, keys: Sequence[Any], hits: Sequence[FoundPassage]) -> list[NamedThing]:
@@ -205,9 +149,7 @@ def extractive_answer(
 ) -> Cited | None:
     """The sentences of passages that answer a question, each with its citation; None where they do not.
 
-    Source:
-        docs/algorithm.md §answers.1
-
+    Source: docs/algorithm.md §answers.1.
     """
     parts = question_parts(question) if hits else []
     answers = [answer_part(part, hits, weigh=weigh, question=question, limit=limit) for part in parts]

@@ -18,7 +18,6 @@ from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import RowSources, answer_from_tables
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.clusters.groups import CitedSentence
-from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.words import fold, is_cjk, tokens
 from sag_retrieval.llm_writing.lines import (
     Judge,
@@ -52,7 +51,7 @@ class ThemeSources(RowSources):
     def __init__(self, session: Session, themes: Themes) -> None:
         assert session.context is not None
         super().__init__(session.context)
-        self._themes = themes
+        self._session, self._themes = session, themes
         self._row_of = {event_id: row for row, event_id in enumerate(themes.events.event_ids)}
         self._marker: dict[int, int] = {}
 
@@ -78,6 +77,11 @@ class ThemeSources(RowSources):
             return said + marker
         return said + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker
 
+    def line(self, title: str, rows: Sequence[int]) -> str:
+        """A title with the words of events."""
+        colon, joint = ("：", "") if self._session.is_chinese else (": ", " ")
+        return f"{title}{colon}{joint.join(map(self.quotation, rows))}"
+
     def _cite(self, row: int) -> int:
         if row not in self._marker:
             events = self._themes.events
@@ -89,9 +93,7 @@ class ThemeSources(RowSources):
             same = next((each.marker for each in self.citations if _is_one(known, each)), 0)
             self._marker[row] = same or len(self.citations) + 1
             if not same:
-                quote = passage.text[start:end]
-                named = (passage.chunk_id, passage.document_id, passage.title)
-                self.citations.append(Citation(self._marker[row], *named, known[1], known[2], quote, passage.place))
+                self.cite(passage, known[1], known[2])
         return self._marker[row]
 
 
@@ -120,11 +122,7 @@ def stated_rows(events: EventTable, question: str, weigh: TermWeights, language:
 
     `What are the main risks?` asks for rows with a column of risks, and for sentences that speak of one; a question
     that names no such class for sentences that hold its words. Events in the language of the question alone, if it has
-    any; none where the question asks what all is about.
-
-    Source:
-        docs/algorithm.md §answers.9.
-
+    any; none where the question asks what all is about. Source: docs/algorithm.md §answers.9.
     """
     asked = classes_in(question) & _ANSWERED
     words = telling_terms(without_classes(question, asked))
@@ -226,9 +224,7 @@ class _Point:
 def ask_global(session: Session) -> ModeResult:
     """The outcome of asking the themes; where the release or its themes are not known, that of the fast mode.
 
-    Source:
-        docs/algorithm.md §answers.9.
-
+    Source: docs/algorithm.md §answers.9.
     """
     context = session.context
     if context is None or context.themes is None:
@@ -241,17 +237,13 @@ def ask_global(session: Session) -> ModeResult:
     near = nearest_themes(themes, query, _MOST_THEMES)
     if not near:
         session.note("the release has no themes to answer from: too few events; see `sag status`")
-    session.tell("background", documents=_documents(themes, near), keys=[each.community.title for each in near])
+    rows = sorted({int(themes.events.document[row]) for each in near for row in each.rows})
+    documents = [themes.events.documents.document_ids[row] for row in rows]
+    session.tell("background", documents=documents, keys=[each.community.title for each in near])
     if session.chat is None:
         session.note("there is no language model: their statements are quoted")
     answer = _by_model(session, themes, near, query) if near and session.chat is not None else None
     return answer or _by_rules(session, themes, near)
-
-
-def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
-    document_of = themes.events.document
-    rows = {int(document_of[row]) for each in near for row in each.rows}
-    return [themes.events.documents.document_ids[row] for row in sorted(rows)]
 
 
 def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:
@@ -267,7 +259,7 @@ def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
     sources = ThemeSources(session, themes)
     rows = stated_rows(themes.events, session.question, session.context.weigh, session.language)
     if rows:
-        return _quoted(sources, _by_theme(session, sources, near, rows), near)
+        return _quoted(sources, _by_theme(sources, near, rows), near)
     if not telling_terms(session.question):
         return _quoted(sources, _of_themes(session, sources, themes, near, _QUOTED), near)
     fast = ask_fast(session)
@@ -275,13 +267,13 @@ def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
     return replace(topics, cited=None, closest=fast.cited or fast.closest or topics.cited)
 
 
-def _by_theme(session: Session, sources: ThemeSources, near: Sequence[NearTheme], rows: Sequence[int]) -> list[str]:
+def _by_theme(sources: ThemeSources, near: Sequence[NearTheme], rows: Sequence[int]) -> list[str]:
     """A line of each theme, or of the document of an event that is in none of them."""
     title_of = {row: each.community.title for each in near for row in each.rows}
     lines: dict[str, list[int]] = {}
     for row in rows:
         lines.setdefault(title_of.get(row) or sources.title(row), []).append(row)
-    return [_line(session, sources, title, own) for title, own in lines.items()]
+    return [sources.line(title, own) for title, own in lines.items()]
 
 
 def _of_themes(
@@ -292,13 +284,8 @@ def _of_themes(
     for each in sorted(near, key=lambda each: -len(each.community.members)):
         rows = best_statements(themes, each, count, session.language)
         if rows and len(found) < _QUOTED_THEMES:
-            found.append(_line(session, sources, each.community.title, rows))
+            found.append(sources.line(each.community.title, rows))
     return found
-
-
-def _line(session: Session, sources: ThemeSources, title: str, rows: Sequence[int]) -> str:
-    colon = "：" if session.language.startswith("zh") else ": "
-    return f"{title}{colon}{_joint(session).join(sources.quotation(row) for row in rows)}"
 
 
 def _quoted(sources: ThemeSources, lines: Sequence[str], near: Sequence[NearTheme]) -> ModeResult:
@@ -357,7 +344,7 @@ def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme], query
     if result is None:
         return None
     sources = ThemeSources(session, themes)
-    text = _joint(session).join(sources.sentence(each) for each in result)
+    text = ("" if session.is_chinese else " ").join(sources.sentence(each) for each in result)
     cited = sources.cited(text, is_generated=True)
     left_out = [{"reason": each.reason, "text": each.text} for each in judge.left_out]
     return ModeResult(cited, tuple(sources.passages.values()), {"themes": trace, "left_out": left_out})
@@ -375,11 +362,7 @@ def _within_budget(session: Session, parts: Sequence[PromptLines]) -> int:
 
 def _asked(session: Session, part: PromptLines) -> PartialAnswer | None:
     values = {"lines": in_prompt(part.lines), "question": session.question}
-    try:
-        return session.ask("global_part", PartialAnswer, values)
-    except ModelError as error:
-        session.note(f"a theme was not asked about: {error}")
-        return None
+    return session.tried("global_part", PartialAnswer, values, "a theme was not asked about")
 
 
 def _supported(judge: Judge, part: _Part, answer: PartialAnswer) -> list[_Point]:
@@ -395,26 +378,16 @@ def _supported(judge: Judge, part: _Part, answer: PartialAnswer) -> list[_Point]
 
 
 def _reduced(session: Session, judge: Judge, points: Sequence[_Point]) -> tuple[CitedSentence, ...] | None:
-    """The sentences of the whole answer; None, with a note, where there is none."""
     lines = []
     for point in sorted(points, key=lambda point: -point.rating):
         said = max(day_of(judge.events, row) for row in point.rows)
         lines.append(PromptLine({"said": said, "rating": point.rating, "text": point.text}, point.rows))
     shown = PromptLines.of(judge.events, packed(lines, _PROMPT_TOKENS)[0])
     values = {"lines": in_prompt(shown.lines), "question": session.question}
-    try:
-        answer = session.ask("global_answer", GlobalAnswer, values, is_last=True)
-    except ModelError as error:
-        session.note(f"the answer was made without the model: {error}")
-        return None
-    sentences = judge.sentences("", answer.sentences, shown) if answer.is_found else ()
-    return sentences or None
-
-
-def _joint(session: Session) -> str:
-    return "" if session.language.startswith("zh") else " "
+    fault = "the answer was made without the model"
+    answer = session.tried("global_answer", GlobalAnswer, values, fault, is_last=True)
+    return (judge.sentences("", answer.sentences, shown) or None) if answer and answer.is_found else None
 
 
 def _told(theme: NearTheme) -> dict[str, Any]:
-    """A theme as the trace holds it."""
     return {"theme": theme.community.title, "events": len(theme.community.members), "score": theme.score}

@@ -5,15 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.cited import Cited
-from sag_retrieval.ask.fast import PartAnswer
+from sag_retrieval.ask.cited import Cited, quotation
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.question import QuestionPart, question_parts
-from sag_retrieval.ask.relations import Relation, RelationColumn, RelationRow
+from sag_retrieval.ask.relations import Relation, RelationRow
 from sag_retrieval.ask.release_context import ReleaseContext
-from sag_retrieval.ask.sentences import Sentence, quotable_sentences
+from sag_retrieval.ask.sentences import PartAnswer, Sentence, quotable_sentences
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import TableAnswer, plan_of, run_plan, today_of
 from sag_retrieval.ask.table_question import Filter, Reading, nearest_relations, read_question
@@ -49,36 +46,26 @@ class _Named(_Row):
 def answer_over_rows(session: Session) -> TableAnswer | None:
     """The cell of the row that is described: `who has to get the quotes`, `the manager of the site that closes`.
 
-    None where no row, or more than one, is meant.
-
-    Source:
-        docs/algorithm.md §answers.12
-
+    None where no row, or more than one, is meant. Source: docs/algorithm.md §answers.12.
     """
     context = session.context
-    if context is None or context.select is None or context.weigh is None:
+    if context is None or context.select is None:
         return None
     near = nearest_relations(session.question, context.relations())
     readings = [asked for each in near if (asked := _asked(session, each))]
-    if not readings:
-        return None
-    described = [(own.share, -place, reading, own) for place, reading in enumerate(readings)
-                 if (own := _of_cells(reading, context.weigh(reading.leftover)))]  # fmt: skip
+    described = [(each, own) for each in readings if (own := _of_cells(each, context.weigh(each.leftover)))]
     if described:
-        *_, reading, own = max(described, key=lambda each: each[:2])
-        return _told(session, context, reading, own)
-    hits = session.find(session.question, top_k=2 * session.options.top_k).hits
-    found = [(named.share, -place, reading, named) for place, reading in enumerate(readings)
-             if (named := _named(session, reading, hits))]  # fmt: skip
+        return _told(session, context, *max(described, key=lambda pair: pair[1].share))
+    hits = session.find(session.question, top_k=2 * session.options.top_k).hits if readings else ()
+    found = [(each, named) for each in readings if (named := _named(session, each, hits))]
     if not found:
         return None
-    *_, reading, named = max(found, key=lambda each: each[:2])
+    reading, named = max(found, key=lambda pair: pair[1].share)
     answer = _told(session, context, reading, named)
     return None if answer is None else _with_sentence(answer, named)
 
 
 def _told(session: Session, context: ReleaseContext, reading: Reading, row: "_Row") -> TableAnswer | None:
-    """The cells that a reading asks of a row."""
     named = Filter(reading.relation.first.header, "in", row.value)
     known = replace(reading, filters=(*reading.filters, named), leftover=frozenset())
     plan = plan_of(known, today_of(session))
@@ -107,7 +94,7 @@ def _asked(session: Session, relation: Relation) -> Reading | None:
     reading = read_question(session.question, relation, is_bounded=False)
     if not reading.leftover or "" in reading.leftover or reading.form not in ("cell", "count"):
         return None
-    key = _key_of(reading) or relation.first
+    key = relation.first
     targets = [column for column in reading.mentioned if column != key]
     if not targets:
         kind = _KINDS.get(question_parts(session.question)[0].kind)
@@ -118,27 +105,19 @@ def _asked(session: Session, relation: Relation) -> Reading | None:
     return replace(reading, form="cell", mentioned=(*dict.fromkeys([key, *targets]),))
 
 
-def _key_of(reading: Reading) -> RelationColumn | None:
-    """The column of names that the question mentions and does not ask for: the first of the table, if it is one."""
-    return reading.relation.first if reading.relation.first in reading.mentioned else None
-
-
 def _named(session: Session, reading: Reading, hits: Sequence[FoundPassage]) -> _Named | None:
     """The sentence that names one row and describes it as the question does; None where others describe another."""
     assert session.context is not None
     weights = session.context.weigh(reading.leftover)
-    key = _key_of(reading) or reading.relation.first
-    ranked = sorted(_sentences(key, weights, reading.relation, hits), key=lambda each: -each.share)
+    ranked = sorted(_sentences(weights, reading.relation, hits), key=lambda each: -each.share)
     if not ranked or ranked[0].share < _LEAST:
         return None
     others = [each for each in ranked if each.value != ranked[0].value and each.share > _APART * ranked[0].share]
     return None if others else ranked[0]
 
 
-def _sentences(
-    key: RelationColumn, weights: Mapping[str, float], relation: Relation, hits: Sequence[FoundPassage]
-) -> Iterator[_Named]:
-    """Sentences outside of the relation that hold exactly one of the column's names."""
+def _sentences(weights: Mapping[str, float], relation: Relation, hits: Sequence[FoundPassage]) -> Iterator[_Named]:
+    """Sentences outside of the relation that hold exactly one name of its rows."""
     total = math.fsum(weights.values()) or 1.0
     own = {document for document, _ in relation.tables}
     for place, hit in enumerate(hits):
@@ -146,7 +125,7 @@ def _sentences(
             continue
         for sentence in quotable_sentences(place, hit.text, hit.title):
             folded = fold(sentence.text)
-            values = {text for name, text in key.values.items() if len(name) > 1 and _holds(folded, name)}
+            values = {text for name, text in relation.first.values.items() if len(name) > 1 and _holds(folded, name)}
             if len(values) == 1:
                 share = math.fsum(weight for term, weight in weights.items() if term in sentence.terms) / total
                 yield _Named(values.pop(), share, sentence, hit)
@@ -162,15 +141,11 @@ def _holds(folded: str, name: str) -> bool:
 
 def _with_sentence(answer: TableAnswer, named: _Named) -> TableAnswer:
     """The answer with the sentence that names its row, cited behind it."""
-    number, start = len(answer.cited.citations) + 1, named.hit.start + named.sentence.start
-    place = (named.hit.document_id, named.hit.title, start, named.hit.start + named.sentence.end)
-    citation = Citation(
-        number, chunk_at(named.hit, start), *place, named.sentence.text, getattr(named.hit, "place", "")
-    )
-    joint = "" if is_cjk(named.sentence.text) else " "
-    text = f"{answer.cited.text}{joint or ''}{'。' if not joint else ''}{snippet(named.sentence.text)}{joint}[{number}]"
-    cited = Cited(text, (*answer.cited.citations, citation))
-    return replace(answer, cited=cited)
+    number, sentence = len(answer.cited.citations) + 1, named.sentence
+    citation = quotation(number, named.hit, sentence.start, sentence.end)
+    joint = "" if is_cjk(sentence.text) else " "
+    text = f"{answer.cited.text}{joint or '。'}{snippet(sentence.text)}{joint}[{number}]"
+    return replace(answer, cited=Cited(text, (*answer.cited.citations, citation)))
 
 
 def is_of_another_row(session: Session, answer: PartAnswer) -> bool:

@@ -10,7 +10,7 @@ from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import MOST_CITED, RowSources, TableAnswer, answer_from_tables, today_of
 from sag_retrieval.ask.table_question import FORMS, form_of, nearest_relations
-from sag_retrieval.core.errors import FilterError, ModelError, QueryError
+from sag_retrieval.core.errors import FilterError, QueryError
 from sag_retrieval.models.protocols import AnswerShape
 from sag_retrieval.notebook import readable
 from sag_retrieval.prompts import as_lines
@@ -34,9 +34,7 @@ class WrittenSql(AnswerShape):
 def answer_by_sql(session: Session) -> TableAnswer | None:
     """The answer from rows: by rules where they explain the question whole, else by a model's SELECT; None for neither.
 
-    Source:
-        docs/algorithm.md §answers.11
-
+    Source: docs/algorithm.md §answers.11.
     """
     found, context = answer_from_tables(session), session.context
     if found is not None or session.chat is None or context is None or context.select is None:
@@ -45,12 +43,8 @@ def answer_by_sql(session: Session) -> TableAnswer | None:
         return None
     fault = "-"
     for _ in range(_TRIES):
-        try:
-            written = session.ask("sql", WrittenSql, _values(session, context, fault))
-        except ModelError as error:
-            session.note(f"no SQL was written: {error}")
-            return None
-        if not written.is_answerable or not written.sql.strip():
+        written = session.tried("sql", WrittenSql, _values(session, context, fault), "no SQL was written")
+        if written is None or not written.is_answerable or not written.sql.strip():
             return None
         try:
             return _told(session, context, written.sql)
@@ -62,9 +56,8 @@ def answer_by_sql(session: Session) -> TableAnswer | None:
 
 def _values(session: Session, context: ReleaseContext, fault: str) -> dict[str, object]:
     near = nearest_relations(session.question, context.relations())
-    tables = as_lines(_described(each) for each in near) or "-"
     return {
-        "tables": tables,
+        "tables": as_lines(_described(each) for each in near) or "-",
         "vocabulary": session.vocabulary,
         "today": today_of(session),
         "fault": fault,
@@ -84,12 +77,7 @@ def _described(relation: Relation) -> dict[str, Any]:
 
 
 def _told(session: Session, context: ReleaseContext, sql: str) -> TableAnswer:
-    """The rows of a model's SELECT as an answer.
-
-    Raises:
-        FilterError: If it was refused, gives no row, or does not say where its rows stand.
-
-    """
+    """The rows of a model's SELECT as an answer; a FilterError where it gives none, or not where they stand."""
     assert context.select is not None
     table = context.select(sql)
     missing = sorted(_WANTED - set(table.column_names))
@@ -104,12 +92,7 @@ def _told(session: Session, context: ReleaseContext, sql: str) -> TableAnswer:
 
 
 def _check_place(context: ReleaseContext, row: Mapping[str, Any]) -> None:
-    """Refuse a row that stands nowhere.
-
-    Raises:
-        FilterError: If its document does not have those characters.
-
-    """
+    """Refuse a row whose document does not have those characters."""
     start, end = row["start"], row["end"]
     known = isinstance(row["document_id"], str) and isinstance(start, int) and isinstance(end, int)
     length = len(document_by_id(context.index, row["document_id"]).text) if known else 0
@@ -118,7 +101,7 @@ def _check_place(context: ReleaseContext, row: Mapping[str, Any]) -> None:
 
 
 def _written(session: Session, context: ReleaseContext, sql: str, rows: Sequence[Mapping[str, Any]]) -> TableAnswer:
-    is_chinese, sources = session.language.startswith("zh"), RowSources(context)
+    is_chinese, sources = session.is_chinese, RowSources(context)
     answers = dict.fromkeys(_plain(row["answer"]) for row in rows if row["answer"] is not None)
     places = {(row["document_id"], row["start"], row["end"]): row for row in rows}
     comma, colon = ("；", "：") if is_chinese else ("; ", ": ")
@@ -128,8 +111,7 @@ def _written(session: Session, context: ReleaseContext, sql: str, rows: Sequence
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    told = [_plain(value) for name, value in row.items() if name not in _WANTED and value is not None]
-    return ", ".join(told)
+    return ", ".join(_plain(value) for name, value in row.items() if name not in _WANTED and value is not None)
 
 
 def _plain(value: object) -> str:

@@ -1,34 +1,30 @@
 """Answer a question in one of the modes, reporting progress events."""
 
-import queue
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
 from pydantic import Field, field_validator
 
 from sag_retrieval.ask.answer import CLOSEST_TO, Answer, not_found
-from sag_retrieval.ask.cited import Cited, merge_answers
-from sag_retrieval.ask.fast import PartAnswer, answer_part, quotations
+from sag_retrieval.ask.cited import Cited, cite, merge_answers, support
+from sag_retrieval.ask.fast import answer_part, extractive_answer, quotations
 from sag_retrieval.ask.joined import answer_over_rows, is_of_another_row
-from sag_retrieval.ask.model_answer import write_answer
 from sag_retrieval.ask.model_sql import answer_by_sql
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
-from sag_retrieval.ask.question import QuestionPart, TermWeights, question_parts
-from sag_retrieval.ask.release_context import ReleaseContext
+from sag_retrieval.ask.question import QuestionPart, question_parts
+from sag_retrieval.ask.release_context import ReleaseContext, evidence_lines
 from sag_retrieval.ask.revised import is_corrected, standing, told
 from sag_retrieval.ask.scorer import SCORERS, keys_of
 from sag_retrieval.ask.sections import answer_from_sections
-from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
+from sag_retrieval.ask.sentences import PartAnswer
+from sag_retrieval.ask.session import EVIDENCE_CHARACTERS, OnEvent, Session, documents_of
 from sag_retrieval.ask.table_answer import TableAnswer, answer_from_tables
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
-from sag_retrieval.core.errors import ModelError, QueryError, shown
+from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.language.data import asking
 from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.protocols import AnswerShape, ChatModel
@@ -40,6 +36,7 @@ _WIDER = 2
 """Passages that are read for each that the options ask for: an answer often stands below the first ten."""
 _PARTS = 4
 _NAMES = 3
+_TRACED = ("text", "score", "coverage", "focus", "is_of_kind")
 _CLOSEST = 2
 """Closest sentences for a part without an answer, where another part has one."""
 MOST_CLOSEST = 3
@@ -70,9 +67,7 @@ def from_rows(session: Session, found: TableAnswer) -> ModeResult:
 def ask_fast(session: Session) -> ModeResult:
     """The quotations that answer the parts of a question; else the closest ones, marked as such.
 
-    Source:
-        docs/algorithm.md §answers.1
-
+    Source: docs/algorithm.md §answers.1.
     """
     context, is_list = session.context, asking("list", "forms").search(session.question)
     below = answer_from_sections(session) if is_list and context is not None and context.select is not None else None
@@ -89,7 +84,7 @@ def ask_fast(session: Session) -> ModeResult:
     found, is_close = [a for a in answers if a.is_found], any(a.is_close for a in answers)
     found = [answer for answer in found if not is_of_another_row(session, answer)]
     answered = {answer.part.text for answer in found}
-    hits = merge_hits(*(answer.hits for answer in answers)) if answers else ()
+    hits = merge_hits(*(answer.hits for answer in answers))
     session.tell("background", documents=documents_of(hits), keys=[])
     trace = {"parts": [_told(answer) for answer in answers]}
     if not found:
@@ -98,27 +93,20 @@ def ask_fast(session: Session) -> ModeResult:
     for part in parts:
         if part.text not in answered:
             session.note(f"no sentence clearly answers {part.text!r}")
-            close = [a for a in answers if a.part.text == part.text and a.is_close][:1]
-            cited.append(_closest_to(session, [_without(answer, cited[0]) for answer in close]))
+            close = next((a for a in answers if a.part.text == part.text and a.is_close), None)
+            cited.append(_closest_to(session, close, cited[0]) if close else None)
     whole = merge_answers(session.question, [each for each in cited if each])
     others = [one for answer in found for one in answer.others]
     return ModeResult(told(session.question, whole, hits, others) if whole else None, hits, trace)
 
 
-def _without(answer: PartAnswer, cited: Cited | None) -> PartAnswer:
-    """An answer without the sentences that are quoted already: what answers one part is not shown again for another."""
-    said = {citation.quote for citation in cited.citations} if cited else set()
-    return replace(answer, sentences=tuple(sentence for sentence in answer.sentences if sentence.text not in said))
-
-
-def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None:
-    """The closest sentences for a part that has no answer where another part has one, with words that say so."""
-    shown = [replace(answer, sentences=answer.sentences[:_CLOSEST]) for answer in answers]
-    cited = quotations(session.question, shown)
-    if cited is None:
-        return None
-    lead = CLOSEST_TO["zh" if session.language.startswith("zh") else "en"].format(asked=shown[0].part.text)
-    return replace(cited, text=lead + cited.text)
+def _closest_to(session: Session, answer: PartAnswer, known: Cited | None) -> Cited | None:
+    """The closest sentences for a part that has no answer where another part has one, but those that are known."""
+    said = {citation.quote for citation in known.citations} if known else set()
+    sentences = [sentence for sentence in answer.sentences if sentence.text not in said][:_CLOSEST]
+    cited = quotations(session.question, [replace(answer, sentences=tuple(sentences))])
+    lead = CLOSEST_TO["zh" if session.is_chinese else "en"].format(asked=answer.part.text)
+    return replace(cited, text=lead + cited.text) if cited else None
 
 
 def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer], *, is_only: bool) -> PartAnswer:
@@ -154,21 +142,13 @@ def _names_of(answers: Sequence[PartAnswer], question: str) -> tuple[str, ...]:
 
 
 def _told(answer: PartAnswer) -> dict[str, object]:
-    """A part as the trace holds it."""
     return {
         "question": answer.part.text,
         "kind": answer.part.kind,
         "is_found": answer.is_found,
         "likelihood": answer.likelihood,
         "sentences": [
-            {
-                "chunk_id": answer.hits[sentence.place].chunk_id,
-                "text": sentence.text,
-                "score": sentence.score,
-                "coverage": sentence.coverage,
-                "focus": sentence.focus,
-                "is_of_kind": sentence.is_of_kind,
-            }
+            {"chunk_id": answer.hits[sentence.place].chunk_id} | {name: getattr(sentence, name) for name in _TRACED}
             for sentence in answer.sentences
         ],
     }
@@ -201,11 +181,6 @@ def to_answer(session: Session, mode: str, outcome: ModeResult) -> Answer:
     return answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    error: BaseException
-
-
 def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     search: SearchFunction,
     question: str,
@@ -214,7 +189,6 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     chat: ChatModel | None = None,
     options: AskOptions | None = None,
     on_event: OnEvent = lambda _: None,
-    weigh: TermWeights | None = None,
     context: ReleaseContext | None = None,
     segments: SegmentOptions | None = None,
 ) -> Answer:
@@ -226,7 +200,6 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
         mode: `fast` (no model), `normal` (question rewritten), `deep` (plan of sub-questions) or `global` (themes).
         chat: The language model; without one, normal and deep use rules and note it.
         options: Bounds and choices.
-        weigh: The idf of index terms, for answers without a model; that of the context, else of the found passages.
         context: The release that is searched; without it passages are neither joined nor shown with more than title
             and text.
         segments: Answer from joined passages, by these options; None: from chunks.
@@ -238,56 +211,15 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     Raises:
         QueryError: If the question is blank or the mode unknown.
         FilterError: If the restriction in the options was refused.
-
     """
     check_text("question", question, LONGEST_QUERY)
     if not question.strip():
         raise QueryError("the question is blank; ask something")
     if not isinstance(mode, str) or mode not in MODES:
         raise QueryError(f"mode {shown(mode)} is unknown; there are {', '.join(MODES)}")
-    if weigh is None and context is not None:
-        weigh = context.weigh
-    chosen = options or AskOptions()
-    session = Session(question.strip(), search, chat, chosen, on_event, time.perf_counter, weigh, context, segments)
+    session = Session(question.strip(), search, chat, options or AskOptions(), on_event, context, segments)
     work: Callable[[Session], ModeResult] = resolve_name(MODES[mode].target)
     return to_answer(session, mode, work(session))
-
-
-def ask_events(  # noqa: PLR0913  as `ask`
-    search: SearchFunction,
-    question: str,
-    *,
-    mode: Mode = "fast",
-    chat: ChatModel | None = None,
-    options: AskOptions | None = None,
-    weigh: TermWeights | None = None,
-    context: ReleaseContext | None = None,
-    segments: SegmentOptions | None = None,
-) -> Iterator[Progress | Answer]:
-    """The progress events of a question as they happen, and the answer last; arguments are those of `ask`.
-
-    Raises:
-        QueryError: If the question is blank or the mode unknown.
-        FilterError: If the restriction in the options was refused.
-
-    """
-    events: queue.SimpleQueue[Progress | Answer | _Failed] = queue.SimpleQueue()
-    answering = partial(ask, search, question, mode=mode, chat=chat, options=options, on_event=events.put)
-
-    def run() -> None:
-        try:
-            events.put(answering(weigh=weigh, context=context, segments=segments))
-        except BaseException as error:  # noqa: BLE001  raised again by the reading thread
-            events.put(_Failed(error))
-
-    threading.Thread(target=run, daemon=True, name="sag-ask-events").start()
-    while True:
-        event = events.get()
-        if isinstance(event, _Failed):
-            raise event.error
-        yield event
-        if isinstance(event, Answer):
-            return
 
 
 _PASSAGES = 6
@@ -305,14 +237,14 @@ class Background:
     keys: str
     trace: dict[str, Any]
 
+    def values(self, session: Session) -> dict[str, object]:
+        """What the prompts of rewriting and planning are filled with."""
+        told: dict[str, object] = {"passages": self.passages, "keys": self.keys}
+        return told | {"vocabulary": session.vocabulary, "question": session.question}
+
 
 def find_background(session: Session) -> Background:
-    """The background of the session's question.
-
-    Raises:
-        FilterError: If the caller's restriction was refused.
-
-    """
+    """The background of the session's question."""
     result = session.find(session.question)
     top = result.hits[:_PASSAGES]
     passages = numbered([hit.text for hit in top], [hit.title for hit in top], longest=_CHARACTERS) or "-"
@@ -320,6 +252,71 @@ def find_background(session: Session) -> Background:
     trace = {"documents": documents_of(result.hits), "keys": [key["value"] for key in named]}
     session.tell("background", **trace)
     return Background(tuple(result.hits), result.ranked, passages, as_lines(named) or "-", trace)
+
+
+class ModelAnswer(AnswerShape):
+    """The model's answer to a question or a sub-question, and the numbers of the passages that support it."""
+
+    is_found: bool = Field(description="whether the evidence holds the answer")
+    answer: str = Field(description="the answer; empty if it is not in the evidence")
+    cited: list[int] = Field(default_factory=list, description="numbers of the evidence lines used")
+
+
+def write_answer(
+    session: Session, hits: Sequence[FoundPassage], known: str = "", instead: Callable[[], Cited | None] | None = None
+) -> Cited | None:
+    """The cited answer to the session's question from the first `evidence` passages; None where they do not hold it.
+
+    `known` are earlier answers as the prompt shows them; `instead` answers where no model can, by default the best
+    sentences.
+    """
+    shown = shown_hits(hits[: session.options.evidence])
+    extract = instead or (lambda: extract_answer(session, shown))
+    if session.chat is None or not shown:
+        return extract()
+    values = evidence_values(session, session.question, shown, known)
+    reply = session.tried("answer", ModelAnswer, values, "the answer was made without the model", is_last=True)
+    return extract() if reply is None else cited_answer(session, session.question, reply, shown)
+
+
+def extract_answer(session: Session, hits: Sequence[FoundPassage]) -> Cited | None:
+    """The sentences that answer the session's question."""
+    return extractive_answer(session.question, hits, weigh=session.weigh, limit=session.options.sentences)
+
+
+def cited_answer(session: Session, question: str, reply: ModelAnswer, shown: Sequence[FoundPassage]) -> Cited | None:
+    """The model's answer with its citations; None if it found nothing, or no passage holds any of it."""
+    if not reply.is_found or not reply.answer.strip():
+        return None
+    cited = cite(question, reply.answer, reply.cited, shown)
+    if cited.citations:
+        return cited
+    numbers = support(question, reply.answer, shown)
+    if not numbers:
+        session.note(f"an answer to {question!r} is supported by no passage: left out")
+        return None
+    return cite(question, reply.answer, numbers, shown)
+
+
+def evidence_values(session: Session, question: str, shown: Sequence[FoundPassage], known: str) -> dict[str, object]:
+    """Values of the prompts `answer` and `sub_answer`."""
+    if session.context is not None and session.options.context:
+        evidence = as_lines(evidence_lines(session.context.index, shown))
+    else:
+        evidence = numbered([hit.text for hit in shown], [hit.title for hit in shown])
+    return {"evidence": evidence, "known": known or "-", "question": question}
+
+
+def shown_hits(hits: Iterable[FoundPassage]) -> list[FoundPassage]:
+    """The first hits whose texts fit into a prompt together; the first one always."""
+    shown: list[FoundPassage] = []
+    used = 0
+    for hit in hits:
+        used += len(hit.text)
+        if shown and used > EVIDENCE_CHARACTERS:
+            break
+        shown.append(hit)
+    return shown
 
 
 class Rewrite(AnswerShape):
@@ -355,16 +352,7 @@ def _rewritten(session: Session, background: Background) -> Rewrite | None:
     if session.chat is None:
         session.note("there is no language model: the question was searched unchanged")
         return None
-    values = {
-        "passages": background.passages,
-        "keys": background.keys,
-        "vocabulary": session.vocabulary,
-        "question": session.question,
-    }
-    try:
-        rewrite = session.ask("rewrite", Rewrite, values)
-    except ModelError as error:
-        session.note(f"the question was not rewritten: {error}")
-        return None
-    session.tell("rewrite", **rewrite.model_dump())
+    rewrite = session.tried("rewrite", Rewrite, background.values(session), "the question was not rewritten")
+    if rewrite is not None:
+        session.tell("rewrite", **rewrite.model_dump())
     return rewrite

@@ -47,7 +47,6 @@ class SearchFunction(Protocol):
 
         Raises:
             FilterError: If the restriction was refused.
-
         """
         ...
 
@@ -113,7 +112,6 @@ class AskOptions:
     """The day from which what is next counts, ISO; empty: that on which the question is asked."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of bounds, with the value and the bound."""
         check_options(self, QueryError)
         try:
             date.fromisoformat(self.today or "2000-01-01")

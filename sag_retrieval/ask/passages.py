@@ -16,8 +16,6 @@ from sag_retrieval.search.method import Ranking
 from sag_retrieval.search.result import Hit
 from sag_retrieval.search.segments import Segment, SegmentOptions, extract_segments, segment_documents
 
-__all__ = ["JoinedPassage", "chunk_at", "chunks_of", "join_passages", "merge_hits"]
-
 
 @dataclass(frozen=True, slots=True)
 class JoinedPassage:
@@ -71,15 +69,7 @@ def join_passages(
 ) -> tuple[FoundPassage, ...]:
     """The segments of several searches, best first for each in turn, then the best chunks that lie in none.
 
-    Args:
-        index: The index that was searched.
-        rankings: For each search its hits, best first; all are one extraction of several queries.
-        options: Options of segments, cut down to what fits into `characters`.
-        characters: Most characters of all segments together.
-
-    Source:
-        docs/algorithm.md §rag.7
-
+    Segments have `characters` together at most. Source: docs/algorithm.md §rag.7.
     """
     best: dict[str, Hit] = {}
     for hit in (hit for tier in zip_longest(*rankings) for hit in tier if hit is not None):
@@ -132,3 +122,11 @@ def document_row(index: Index, document_id: str) -> int:
     """The row of a document; rows are ordered by id."""
     ids = index.rows["documents"]["document_id"]
     return bisect_left(range(len(ids)), document_id, key=lambda row: str(ids[row].as_py()))
+
+
+def chunk_row(index: Index, document_id: str, start: int) -> int:
+    """The row of the chunk in which a character of a document stands."""
+    document = document_row(index, document_id)
+    first, last = index.arrays.document_chunks[document : document + 2].tolist()
+    starts = index.rows["chunks"]["start"].slice(first, last - first).to_pylist()
+    return int(first) + max((place for place, each in enumerate(starts) if each <= start), default=0)

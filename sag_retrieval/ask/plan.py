@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -97,6 +97,7 @@ class Plan:
 class _Repair:
     """The draft during its repair."""
 
+    known: Mapping[str, None]
     nodes: dict[str, Node] = field(default_factory=dict)
     needs: dict[str, list[str]] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -104,40 +105,28 @@ class _Repair:
 
 
 def check_plan(draft: DraftPlan, *, question: str, limit: int, known: Iterable[str] = ()) -> Plan:
-    """A plan that can be executed, whatever the model wrote.
+    """A plan in the order of execution, whatever the model wrote; `question` is its single step without a usable node.
 
-    Args:
-        draft: The model's nodes and edges.
-        question: The whole question: the single step where no node can be used.
-        limit: Most steps; those that come later are left out.
-        known: Ids answered in earlier rounds. They may be needed, and a node that takes one gets a new id.
+    Blank nodes, edges to unknown ids or to themselves, and edges that close a cycle are left out; a `#id` inside a
+    question counts as an edge. Ids known from earlier rounds may be needed; a node that takes one gets a new id.
 
-    Returns:
-        Steps in the order of execution. Blank nodes, edges to unknown ids or to themselves, and edges that close a
-        cycle are left out; a `#id` inside a question counts as an edge.
-
-    Source:
-        docs/algorithm.md §rag.3
-
+    Source: docs/algorithm.md §rag.3.
     """
-    answered = dict.fromkeys(known)
-    repair = _Repair()
+    repair = _Repair(dict.fromkeys(known))
     if len(draft.nodes) > MOST_NODES or len(draft.edges) > MOST_EDGES:
         repair.notes.append(f"{len(draft.nodes)} nodes and {len(draft.edges)} edges: the rest is left out")
-    _take_nodes(repair, draft.nodes[:MOST_NODES], answered)
+    _take_nodes(repair, draft.nodes[:MOST_NODES])
     if not repair.nodes:
-        return single_step(question, "the plan has no usable node", answered)
-    edges = [(edge.source, edge.target) for edge in draft.edges[:MOST_EDGES]]
-    marked = [(mark, node_id) for node_id, node in repair.nodes.items() for mark in marks(node.question)]
-    for source, target in edges:
-        _take_edge(repair, _id(repair, source), _id(repair, target), answered)
-    for mark, target in marked:
-        _take_edge(repair, _id(repair, _known_form(mark, repair, answered)), target, answered)
+        return single_step(question, "the plan has no usable node", repair.known)
+    for edge in draft.edges[:MOST_EDGES]:
+        _take_edge(repair, _id(repair, edge.source), _id(repair, edge.target))
+    for target, node in repair.nodes.items():
+        for mark in marks(node.question):
+            _take_edge(repair, _id_of_mark(repair, mark), target)
     order = _order(repair.nodes, repair.needs)
     if len(order) > limit:
         repair.notes.append(f"{len(order)} nodes, over the limit of {limit}: the first {limit} are kept")
-    kept = order[:limit]
-    return Plan(tuple(_step(repair, node_id, answered) for node_id in kept), tuple(repair.notes))
+    return Plan(tuple(_step(repair, node_id) for node_id in order[:limit]), tuple(repair.notes))
 
 
 def single_step(question: str, note: str, known: Iterable[str] = ()) -> Plan:
@@ -156,7 +145,6 @@ def fill(question: str, values: Mapping[str, str]) -> str:
     Examples:
         >>> fill("When was #q1 founded by {q2}?", {"q1": "Apple"})
         'When was Apple founded by ?'
-
     """
     lowered = {name.lower(): value for name, value in values.items()}
 
@@ -172,8 +160,8 @@ def rename_marks(question: str, rename: Callable[[str], str]) -> str:
     return _MARK.sub(lambda found: f"#{rename(found[1] or found[2])}", question)
 
 
-def _take_nodes(repair: _Repair, nodes: Sequence[Node], known: Mapping[str, None]) -> None:
-    taken = set(known)
+def _take_nodes(repair: _Repair, nodes: Sequence[Node]) -> None:
+    taken = set(repair.known)
     for number, node in enumerate(nodes, start=1):
         if not node.question.strip():
             repair.notes.append(f"node {node.id or number} has no question: left out")
@@ -191,9 +179,9 @@ def _take_nodes(repair: _Repair, nodes: Sequence[Node], known: Mapping[str, None
         repair.needs[node_id] = []
 
 
-def _take_edge(repair: _Repair, source: str, target: str, known: Mapping[str, None]) -> None:
+def _take_edge(repair: _Repair, source: str, target: str) -> None:
     fault = ""
-    if target not in repair.nodes or (source not in repair.nodes and source not in known):
+    if target not in repair.nodes or (source not in repair.nodes and source not in repair.known):
         fault = "an end is unknown"
     elif source == target:
         fault = "it points to itself"
@@ -218,23 +206,16 @@ def _closes_cycle(needs: Mapping[str, Sequence[str]], source: str, target: str) 
 
 def _order(nodes: Mapping[str, Node], needs: Mapping[str, Sequence[str]]) -> list[str]:
     """Ids so that each comes after those it needs; otherwise as the model listed them."""
-    ids = list(nodes)
-    place = {node_id: number for number, node_id in enumerate(ids)}
-    sorter = TopologicalSorter({node_id: [n for n in needs[node_id] if n in nodes] for node_id in ids})
-    sorter.prepare()
-    order: list[str] = []
-    ready: list[int] = []
-    while sorter.is_active():
-        for node_id in sorter.get_ready():
-            heappush(ready, place[node_id])
-        order.append(ids[heappop(ready)])
-        sorter.done(order[-1])
-    return order
+    order: dict[str, None] = {}
+    while len(order) < len(nodes):
+        free = (each for each in nodes if each not in order)
+        order[next(each for each in free if all(need in order or need not in nodes for need in needs[each]))] = None
+    return list(order)
 
 
-def _step(repair: _Repair, node_id: str, known: Mapping[str, None]) -> SubQuestion:
+def _step(repair: _Repair, node_id: str) -> SubQuestion:
     node = repair.nodes[node_id]
-    question = rename_marks(node.question, lambda mark: _id(repair, _known_form(mark, repair, known)))
+    question = rename_marks(node.question, lambda mark: _id_of_mark(repair, mark))
     keys = usable_keys(key for key in node.keys if not marks(key.value))
     needs = tuple(repair.needs[node_id])
     return SubQuestion(node_id, question.strip()[:LONGEST_QUESTION], needs, keys, node.sql.strip())
@@ -245,16 +226,12 @@ def _id(repair: _Repair, written: str) -> str:
     return repair.renamed.get(bare, bare)
 
 
-def _known_form(mark: str, repair: _Repair, known: Mapping[str, None]) -> str:
-    """The mark, or with a `q` before it where only that is an id: models write `#1` for `#q1`."""
-    is_there = mark in repair.renamed or mark in known
-    return mark if is_there or (f"q{mark}" not in repair.renamed and f"q{mark}" not in known) else f"q{mark}"
+def _id_of_mark(repair: _Repair, mark: str) -> str:
+    """The id that a mark means, or that with a `q` before it where only that is one: models write `#1` for `#q1`."""
+    ids = {*repair.renamed, *repair.known}
+    return _id(repair, f"q{mark}" if mark not in ids and f"q{mark}" in ids else mark)
 
 
 def _free(wanted: str, taken: set[str]) -> str:
-    if wanted not in taken:
-        return wanted
-    number = 1
-    while f"q{number}" in taken:
-        number += 1
-    return f"q{number}"
+    numbered = (f"q{number}" for number in count(1))
+    return wanted if wanted not in taken else next(each for each in numbered if each not in taken)

@@ -64,7 +64,6 @@ def question_terms(question: str) -> frozenset[str]:
         ['live', 'pari', 'peopl']
         >>> sorted(question_terms("谁创建了苹果？"))
         ['创', '创建', '建', '果', '苹', '苹果']
-
     """
     return frozenset(term for term in tokens(asking("asking").sub(" ", question)) if not _only_asks(term))
 
@@ -77,7 +76,6 @@ def telling_terms(question: str) -> frozenset[str]:
         ['plan', 'tourism']
         >>> telling_terms("What are these documents about?"), telling_terms("这些文档主要讲述什么内容？")
         (frozenset(), frozenset())
-
     """
     wide = asked_words("wide")
     for word in wide:
@@ -93,7 +91,6 @@ def question_parts(question: str) -> list[QuestionPart]:
         [('Who wrote Emma', 'name'), ('when was it published?', 'date')]
         >>> [part.kind for part in question_parts("哪家公司造了浮标？这家公司的总部在哪里？")]
         ['name', 'place']
-
     """
     starts: list[int] = []
     has_asked = False
@@ -118,12 +115,11 @@ def split_question(question: str, limit: int) -> Plan:
         ['Who wrote Emma', 'when was Emma published?']
         >>> [step.question for step in split_question("谁创建了苹果公司，苹果公司总部在哪里？", 8).steps]
         ['谁创建了苹果公司', '苹果公司总部在哪里？']
-
     """
-    parts = list(dict.fromkeys(question[start:end].strip() for start, end in _clause_spans(question)))
-    if not all(map(_stands_alone, parts)):
-        parts = [question]
-    steps = [SubQuestion(f"q{n}", part) for n, part in enumerate((parts or [question])[:limit], start=1)]
+    parts = question_parts(question)
+    can_stand = all(not part.points_back and len(part.terms) >= _LEAST_TERMS for part in parts)
+    texts = list(dict.fromkeys(part.text for part in parts)) if can_stand else [question]
+    steps = [SubQuestion(f"q{n}", part) for n, part in enumerate(texts[:limit], start=1)]
     return Plan(tuple(steps), ("there is no language model: the question was divided by rules",))
 
 
@@ -204,7 +200,6 @@ def alike(one: str, other: str) -> bool:
     Examples:
         >>> alike("teach", "teacher"), alike("bid", "bidder"), alike("cart", "carton")
         (True, True, False)
-
     """
     shorter, longer = sorted((one, other), key=len)
     if shorter == longer:
@@ -219,12 +214,6 @@ def _telling(terms: frozenset[str]) -> frozenset[str]:
     """The terms without the single Chinese characters that a pair holds: a character alone stands in many words."""
     in_pairs = {character for term in terms if len(term) > 1 and is_cjk(term) for character in term}
     return terms - in_pairs
-
-
-def _stands_alone(part: str) -> bool:
-    """Whether a part asks something by itself, without pointing to another part."""
-    points_back = asking("points_back").search(part)
-    return bool(asking("asks").search(part)) and not points_back and len(question_terms(part)) >= _LEAST_TERMS
 
 
 @lru_cache(maxsize=4096)

@@ -47,7 +47,6 @@ class RelationRow:
     """A row: the characters `start` to before `end` of its document, and its filled cells by column."""
 
     document_id: str
-    table_index: int
     start: int
     end: int
     cells: dict[str, CellValue]
@@ -138,21 +137,6 @@ class Relation:
         is_counter = len(numbers) == len(self.columns[0].cells) > 0 and max(numbers) <= len(self.rows)
         return next((each for each in self.columns[1:] if is_counter and each.kind == "text"), self.columns[0])
 
-    @property
-    def has_conflict(self) -> bool:
-        """Whether two tables have rows of one name that say different things, as versions of one list do."""
-        if len(self.tables) == 1:
-            return False
-        known: dict[str, tuple[tuple[str, int], dict[str, str]]] = {}
-        for row in self.rows:
-            if self.first.header not in row.cells:
-                continue
-            said = {name: cell.text for name, cell in row.cells.items()}
-            table, other = known.setdefault(fold(said[self.first.header]), ((row.document_id, row.table_index), said))
-            if table != (row.document_id, row.table_index) and other != said and not self.first.is_repeated:
-                return True
-        return False
-
 
 def _column(header: str, cells: Sequence[CellValue]) -> RelationColumn:
     least = max(1.0, _LEAST_SHARE * len(cells))
@@ -182,14 +166,12 @@ def read_relations(index: Index) -> tuple[Relation, ...]:
 
 
 def _tables(cells: pa.Table) -> dict[tuple[str, int], list[RelationRow]]:
-    """The rows of each table."""
     found: dict[tuple[str, int], dict[int, RelationRow]] = {}
     for cell in cells.to_pylist():
         rows = found.setdefault((cell["document_id"], cell["table_index"]), {})
         row = rows.get(cell["row_index"])
         if row is None:
-            place = (cell["document_id"], cell["table_index"], cell["start"], cell["end"])
-            row = rows[cell["row_index"]] = RelationRow(*place, {})
+            row = rows[cell["row_index"]] = RelationRow(cell["document_id"], cell["start"], cell["end"], {})
         value = CellValue(cell["text"], cell["number"], cell["unit"], cell["date"])
         row.cells.setdefault(cell["header"], value)
     return {place: list(rows.values()) for place, rows in found.items()}
@@ -216,7 +198,6 @@ def _relation(
 
 
 def _folders(index: Index) -> dict[str, frozenset[str]]:
-    """What each folder is about."""
     counts: dict[str, Counter[str]] = {}
     for row in index.rows["documents"].select(["document_id", "title"]).to_pylist():
         counts.setdefault(str(PurePosixPath(row["document_id"]).parent), Counter()).update(set(tokens(row["title"])))

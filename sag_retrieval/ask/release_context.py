@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.passages import chunks_of, document_row, join_passages
+from sag_retrieval.ask.passages import chunk_row, chunks_of, document_row
 from sag_retrieval.ask.question import TermWeights, release_weights
 from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.language.places import PLACES
@@ -23,7 +23,6 @@ from sag_retrieval.notebook import key_text, readable, shown_keys
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.mapped_arrays import take_rows
-from sag_retrieval.search.segments import SegmentOptions
 
 if TYPE_CHECKING:
     from sag_retrieval.ask.relations import Relation
@@ -49,16 +48,6 @@ class ReleaseContext:
         """The idf of index terms."""
         return release_weights(self.index)
 
-    def joined(
-        self, rankings: Sequence[Sequence[FoundPassage]], options: SegmentOptions, characters: int
-    ) -> tuple[FoundPassage, ...]:
-        """The segments of several searches of this release, and the passages that lie in none."""
-        return join_passages(self.index, rankings, options, characters)  # type: ignore[arg-type]  # hits of this release
-
-    def lines(self, hits: Sequence[FoundPassage]) -> list[dict[str, object]]:
-        """Passages as a model is shown them, numbered from 1."""
-        return list(evidence_lines(self.index, hits))
-
     def vocabulary(self, tokens: int) -> str:
         """Tables, key types, units and example values, in at most this number of tokens (estimated)."""
         return within_tokens(self._vocabulary, tokens)
@@ -82,13 +71,11 @@ _SAID: Final = 0.8
 def evidence_lines(index: Index, hits: Sequence[FoundPassage]) -> Iterator[dict[str, object]]:
     """A line of evidence for each passage, numbered from 1; what is empty or already said is left out.
 
-    Source:
-        docs/algorithm.md §rag.8
-
+    Source: docs/algorithm.md §rag.8.
     """
     shown = {chunk for hit in hits for chunk in chunks_of(hit)}
     for number, hit in enumerate(hits, start=1):
-        row = _first_row(index, hit)
+        row = chunk_row(index, hit.document_id, hit.start)
         found = {
             "title": hit.title,
             "heading": _heading(index, row, hit),
@@ -111,14 +98,6 @@ def _revised(hit: FoundPassage) -> list[dict[str, str]]:
         told = {"kind": kind, "here": one.own_value, "there": one.other_value, "title": one.title, "date": one.said}
         found.append({name: value for name, value in told.items() if value})
     return found
-
-
-def _first_row(index: Index, hit: FoundPassage) -> int:
-    """The row of the chunk in which a passage starts."""
-    document = document_row(index, hit.document_id)
-    first, last = index.arrays.document_chunks[document : document + 2].tolist()
-    starts = index.rows["chunks"]["start"].slice(first, last - first).to_pylist()
-    return int(first) + max((place for place, start in enumerate(starts) if start <= hit.start), default=0)
 
 
 def _heading(index: Index, row: int, hit: FoundPassage) -> str:
@@ -188,15 +167,9 @@ _READ: Final = 1000
 
 
 def vocabulary_lines(index: Index, schema: KeySchema | None = None) -> tuple[dict[str, Any], ...]:
-    """A line for each table, then for each key type, those of most events first.
+    """A line for each table, then for each key type, those of most events first; the schema names its types.
 
-    Args:
-        index: A release.
-        schema: Its key types where they are not the default ones: what they are called and what belongs to them.
-
-    Source:
-        docs/algorithm.md §rag.9
-
+    Source: docs/algorithm.md §rag.9.
     """
     types = {each.name: each for each in schema.every} if schema else {}
     told = ({**line, **_said_of(types.get(line["key_type"]))} for line in _key_types(index.rows["keys"]))

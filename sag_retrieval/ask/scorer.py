@@ -72,22 +72,17 @@ _Row = tuple[Sentence | None, Sentence, Sentence | None]
 def ranked_sentences(
     asked: Asked, hits: Sequence[FoundPassage], pools: Sequence[Sequence[Sentence]], scorer: AnswerScorer
 ) -> list[Sentence]:
-    """The sentences of passages, most likely answer first; `score` is the probability.
+    """The sentences of passages that may be quoted, most likely answer first; `score` is the probability.
 
-    Args:
-        asked: What is asked.
-        hits: The passages, best first.
-        pools: The sentences of each passage that may be quoted.
-        scorer: What scores them.
-
-    Source:
-        docs/algorithm.md §answers.2
-
+    Source: docs/algorithm.md §answers.2.
     """
     rows = _nearest(asked, pools)
     if not rows:
         return []
-    found = _measured(asked, hits, rows)
+    idf = asked.weigh({term for _, sentence, _ in rows for term in sentence.terms})
+    found = [_features(asked, hits[row[1].place], row, idf) for row in rows]
+    best = max(values["focus"] for values in found)
+    found = [values | {"best focus": best, "lead": values["focus"] - best} for values in found]
     said = [[each.text if each else "" for each in row] for row in rows]
     candidates = [
         Candidate(before, text, behind, hits[row[1].place].title, values)
@@ -119,14 +114,6 @@ def _nearest(asked: Asked, pools: Sequence[Sequence[Sentence]]) -> list[_Row]:
                 rows.append((rank, (before, sentence, behind)))
     rows.sort(key=lambda row: (-row[0], row[1][1].place, row[1][1].start))
     return [row for _, row in rows[:_MOST]]
-
-
-def _measured(asked: Asked, hits: Sequence[FoundPassage], rows: Sequence[_Row]) -> list[dict[str, float]]:
-    """The features of each sentence."""
-    idf = asked.weigh({term for _, sentence, _ in rows for term in sentence.terms})
-    found = [_features(asked, hits[row[1].place], row, idf) for row in rows]
-    best = max(values["focus"] for values in found)
-    return [values | {"best focus": best, "lead": values["focus"] - best} for values in found]
 
 
 def _features(asked: Asked, hit: FoundPassage, row: _Row, idf: Mapping[str, float]) -> dict[str, float]:

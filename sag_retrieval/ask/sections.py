@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.question import telling_terms
-from sag_retrieval.ask.relations import Relation, RelationRow
+from sag_retrieval.ask.relations import Relation
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.table_answer import MOST_CITED, RowSources
 from sag_retrieval.language.data import asked_words, asking
@@ -55,7 +55,6 @@ def asked_classes(question: str) -> frozenset[HeaderClass]:
     Examples:
         >>> sorted(asked_classes("What are the main risks?")), sorted(asked_classes("Who owns the risks?"))
         (['risk'], ['owner', 'risk'])
-
     """
     folded = fold(question)
     written = {*words(folded), *map(stem, words(folded))}
@@ -79,20 +78,13 @@ def answer_from_sections(
 
     Those in the language of the question come before others, and rows of tables with such a column behind both. None
     where no heading does, or where the question asks for owners, actions or days as well: rows of tables tell those.
-
-    Args:
-        session: The question.
-        chunks: Ids of the passages that may be quoted; None: all of them.
-
-    Source:
-        docs/algorithm.md §answers.9
-
+    Only passages of `chunks` are quoted, if it is given. Source: docs/algorithm.md §answers.9.
     """
     context, asked = session.context, asked_classes(session.question)
     if context is None or not asked or asked - _LISTED:
         return None
     weights = context.weigh(telling_terms(without_classes(session.question, asked)))
-    sources, is_chinese = RowSources(context), session.language.startswith("zh")
+    sources, is_chinese = RowSources(context), session.is_chinese
     found = [*_below_headings(session, asked)]
     found += _decided(session, found) if "decision" in asked else ()
     found.sort(key=lambda each: each.said, reverse=True)
@@ -169,10 +161,7 @@ def _rows(relations: Collection[Relation], asked: Collection[HeaderClass]) -> It
     for relation in relations:
         named = next((column.header for column in relation.columns if column.of_class in asked), None)
         for row in relation.rows if named else ():
-            if named in row.cells and not ({"open", "action"} & {*asked} and _is_row_done(row)):
+            statuses = (cell.text for header, cell in row.cells.items() if header_class(header) == "status")
+            if named in row.cells and not ({"open", "action"} & {*asked} and any(map(is_done, statuses))):
                 text = "; ".join(f"{header}: {cell.text}" for header, cell in row.cells.items())
                 yield _Statement(row.document_id, relation.titles[0], "", "", row.start, row.end, text)
-
-
-def _is_row_done(row: RelationRow) -> bool:
-    return any(header_class(header) == "status" and is_done(cell.text) for header, cell in row.cells.items())

@@ -5,16 +5,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
-from sag_retrieval.ask.question import question_terms
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.question import QuestionPart, question_terms
 from sag_retrieval.core.types import Floats
 from sag_retrieval.language.data import pattern_of_all, patterns
 from sag_retrieval.language.layout import LineKind, logical_lines
 from sag_retrieval.language.sentences import sentence_spans, spans_within
 from sag_retrieval.language.words import normal_name, tokens
 from sag_retrieval.llm_writing.lines import figures
+from sag_retrieval.search.revised import HitRevision
 from sag_retrieval.statements.form import refers_back
 
 _LEAST_TERMS = 3
@@ -48,6 +51,41 @@ class Sentence:
     is_of_kind: bool = True
 
 
+LEAST_ANSWER: Final = 0.5
+"""A less likely sentence is shown as the closest one, not as the answer."""
+LEAST_CLOSEST: Final = 0.03
+"""A less likely one is not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """What was found for a part of a question, best sentence first; its score is how likely it answers."""
+
+    part: QuestionPart
+    sentences: tuple[Sentence, ...]
+    hits: tuple[FoundPassage, ...]
+    others: tuple[tuple[str, HitRevision], ...] = ()
+    """What other documents say in place of the best sentence, each with the document of that."""
+
+    @property
+    def likelihood(self) -> float:
+        """How likely the best sentence answers the part; 0 without one."""
+        return self.sentences[0].score if self.sentences else 0.0
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the sentences answer; else they are only the closest ones.
+
+        No probability makes up for a name, day or number that is not stated, or for another day or year than asked.
+        """
+        return self.likelihood >= LEAST_ANSWER and self.sentences[0].is_of_kind
+
+    @property
+    def is_close(self) -> bool:
+        """Whether they may be shown as the closest ones."""
+        return self.likelihood >= LEAST_CLOSEST
+
+
 def quotable_sentences(place: int, text: str, title: str) -> list[Sentence]:
     """The sentences of a passage that may be quoted: no heading, no label, no rule, and none that repeats the title.
 
@@ -64,10 +102,11 @@ def quotable_sentences(place: int, text: str, title: str) -> list[Sentence]:
 def _stretches(text: str, title: str) -> tuple[tuple[int, int, frozenset[str], frozenset[str]], ...]:
     spans = list(_plain_spans(text, title))
     terms = [frozenset(tokens(text[start:end])) for start, end, _ in spans]
+    refers = [refers_back(text[start:end]) for start, end, _ in spans]
     found = []
     for number, (_, _, paragraph) in enumerate(spans):
         first = last = number
-        while first > max(0, number - _BACK) and _goes_on(text, spans[first]) and spans[first - 1][2] >= paragraph - 1:
+        while first > max(0, number - _BACK) and refers[first] and spans[first - 1][2] >= paragraph - 1:
             first -= 1
         while last + 1 < len(spans) and text[spans[last][1] - 1] in ":：" and last - number < _ON:
             last += 1
@@ -78,10 +117,6 @@ def _stretches(text: str, title: str) -> tuple[tuple[int, int, frozenset[str], f
         if spans[last][1] - spans[first][0] <= _LONGEST or first == last:
             found.append((spans[first][0], spans[last][1], own, near))
     return tuple(dict.fromkeys(found))
-
-
-def _goes_on(text: str, span: tuple[int, int, int]) -> bool:
-    return refers_back(text[span[0] : span[1]])
 
 
 def _plain_spans(text: str, title: str) -> Iterator[tuple[int, int, int]]:
@@ -103,21 +138,10 @@ def _plain_spans(text: str, title: str) -> Iterator[tuple[int, int, int]]:
 def best_sentences(
     question: str, texts: Sequence[str], *, titles: Sequence[str] = (), limit: int = 3, budget: int = 600
 ) -> list[Sentence]:
-    """Sentences that cover the question's terms; each choice counts the terms that earlier choices did not cover.
+    """At most `limit` sentences that cover the question's terms; what earlier choices covered counts less.
 
-    Args:
-        question: What is asked.
-        texts: The found passages, best first.
-        titles: Titles of the texts; their terms count half, because a text seldom repeats its title.
-        limit: Most sentences.
-        budget: Most characters in all; the first sentence is taken whatever its length.
-
-    Returns:
-        Fewer than `limit` where nothing more shares a term with the question.
-
-    Source:
-        docs/algorithm.md §rag.1
-
+    Terms of titles count half, because a text seldom repeats its title. All have `budget` characters at most; the first
+    is taken whatever its length. Source: docs/algorithm.md §rag.1.
     """
     pool = [sentence for place, text in enumerate(texts) for sentence in _unheaded(place, text)]
     weight = _weights(question_terms(question), pool)
@@ -159,9 +183,7 @@ def sentences_for(claim: str, question: str, text: str) -> list[tuple[int, int]]
     Terms and figures of the claim count double, because the question's terms occur in many sentences; the whole text
     where none fits. Further sentences each add a figure of the claim, a fifth of its terms, or three.
 
-    Source:
-        docs/algorithm.md §rag.4
-
+    Source: docs/algorithm.md §rag.4.
     """
     wanted, asked = question_terms(claim) | _figures(claim), question_terms(question)
     told = (each for each in _unheaded(0, text) if not _DATED.fullmatch(each.text.partition(":")[0]))

@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.ask.options import AskOptions, FoundPassage, FoundPassages, SearchFunction
-from sag_retrieval.ask.passages import merge_hits
+from sag_retrieval.ask.passages import join_passages, merge_hits
 from sag_retrieval.ask.question import TermWeights
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
@@ -99,8 +99,6 @@ class Session:
     chat: ChatModel | None
     options: AskOptions
     on_event: OnEvent = lambda _: None
-    clock: Callable[[], float] = time.perf_counter
-    weigh: TermWeights | None = None
     context: ReleaseContext | None = None
     segments: SegmentOptions | None = None
     notes: list[str] = field(default_factory=list)
@@ -110,11 +108,7 @@ class Session:
     usage: Usage = field(default_factory=Usage)
     _begun: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start the clock."""
-        self._started = self.clock()
+    _started: float = field(default_factory=time.perf_counter)
 
     @property
     def language(self) -> str:
@@ -122,9 +116,19 @@ class Session:
         return language_of(self.question) if self.options.language == "auto" else self.options.language
 
     @property
+    def is_chinese(self) -> bool:
+        """Whether it is Chinese."""
+        return self.language.startswith("zh")
+
+    @property
+    def weigh(self) -> TermWeights | None:
+        """The idf of index terms; None where no release is known."""
+        return self.context.weigh if self.context else None
+
+    @property
     def seconds(self) -> float:
         """Seconds since the question was asked."""
-        return self.clock() - self._started
+        return time.perf_counter() - self._started
 
     def tell(self, kind: str, **data: Any) -> None:  # noqa: ANN401  shown as it is
         """Report a progress event; one at a time, from any thread."""
@@ -140,12 +144,8 @@ class Session:
     def find(self, text: str, keys: Sequence[str] = (), sql: str = "", top_k: int | None = None) -> Found:
         """Hits under the caller's restriction, or under the model's `sql` where the caller gave none.
 
-        A model's restriction that is refused, or matches nothing, is noted and dropped. With segments, the hits are
-        joined passages.
-
-        Raises:
-            FilterError: If the caller's own restriction was refused.
-
+        A model's restriction that is refused, or matches nothing, is noted and dropped; the caller's raises
+        FilterError. With segments, the hits are joined passages.
         """
         count = top_k or self.options.top_k
         wanted = count if self.segments is None else max(count, CANDIDATES)
@@ -159,7 +159,7 @@ class Session:
         """The passages of several searches: with segments joined as those of one extraction, else in turn by rank."""
         if self.segments is None or self.context is None:
             return merge_hits((), *rankings)
-        return self.context.joined(rankings, self.segments, _SEGMENT_CHARACTERS)
+        return join_passages(self.context.index, rankings, self.segments, _SEGMENT_CHARACTERS)  # type: ignore[arg-type]
 
     @property
     def vocabulary(self) -> str:
@@ -167,7 +167,6 @@ class Session:
         return (self.context.vocabulary(self.options.vocabulary) if self.context else "") or "-"
 
     def _restricted(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> FoundPassages | None:
-        """The result under a model's restriction; None, with a note, if it is dropped."""
         result, fault = self._tried(text, keys, sql, count)
         if result is not None:
             outcome: dict[str, Any] = {"documents": documents_of(result.hits)}
@@ -191,16 +190,14 @@ class Session:
         """The model's answer to the prompt `name`.
 
         Raises:
-            BudgetExceeded: If calls, tokens or seconds of the options are used up; the last call may always be
-                made while seconds are left.
+            BudgetExceeded: If calls, tokens or seconds are used up; the last call may be made while seconds are left.
             ModelError: If the model gave no usable answer.
-
         """
         assert self.chat is not None
         prompt = load_prompt(name, self.language)
         request = Request(prompt.fill(**values), answer, name, prompt.system)
         self._begin(is_last)
-        started = self.clock()
+        started = self.seconds
         usage, fault = Usage(calls=1), ""
         try:
             reply = _within(self.options.max_seconds - self.seconds, partial(self.chat.ask, request))
@@ -209,8 +206,18 @@ class Session:
             usage, fault = getattr(error, "usage", usage), str(error)
             raise
         finally:
-            self._book(name, prompt.version, usage, self.clock() - started, fault)
+            self._book(name, prompt.version, usage, self.seconds - started, fault)
         return reply.value
+
+    def tried(
+        self, name: str, answer: type[AnswerT], values: Mapping[str, object], fault: str, *, is_last: bool = False
+    ) -> AnswerT | None:
+        """The model's answer to a prompt; None, with a note that begins with the fault, where it gave none."""
+        try:
+            return self.ask(name, answer, values, is_last=is_last)
+        except ModelError as error:
+            self.note(f"{fault}: {error}")
+            return None
 
     def _begin(self, is_last: bool) -> None:  # noqa: FBT001  internal
         options = self.options

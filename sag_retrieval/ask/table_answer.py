@@ -1,13 +1,13 @@
 """Answer from the tables of documents: count, add up, average, compare and list rows by SQL, each row a citation."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited
-from sag_retrieval.ask.passages import JoinedPassage, document_row
+from sag_retrieval.ask.passages import JoinedPassage, chunk_row
 from sag_retrieval.ask.relations import Relation, RelationColumn
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Session
@@ -33,6 +33,7 @@ MOST_CITED: Final = 20
 """Rows that are shown; of more it is said how many."""
 _MOST_TABLES: Final = 40
 _PLACES: Final = ("document_id", "table_index", "row_index", "start", "end")
+_SHOWN: Final = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤"}
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _YEARS_END: Final = 2_100
 _MADE: Final = {"sum": "sum", "average": "avg"}
@@ -50,7 +51,6 @@ class TablePlan:
     """The column whose values are compared, or counted once each."""
     shown: tuple[RelationColumn, ...]
     today: str
-    is_most: bool = True
     per: RelationColumn | None = None
     """The column for each of whose values the number is made; units are apart without it."""
 
@@ -78,15 +78,9 @@ class TableAnswer:
 
 
 def answer_from_tables(session: Session, *, forms: Collection[Form] = FORMS) -> TableAnswer | None:
-    """The answer of the one relation that explains every word of the question; None where none does.
+    """The answer, of some forms, of the one relation that explains every word of the question; None where none does.
 
-    Args:
-        session: The question.
-        forms: Forms that a question may have.
-
-    Source:
-        docs/algorithm.md §answers.11
-
+    Source: docs/algorithm.md §answers.11.
     """
     context = session.context
     if context is None or context.select is None:
@@ -105,15 +99,14 @@ def chosen_plan(readings: Sequence[Reading], session: Session) -> TablePlan | No
     None where two explain as much, or none everything.
     """
     plans = [plan for each in readings if not each.leftover and (plan := plan_of(each, today_of(session)))]
-    is_own = [is_cjk("".join(plan.relation.headers)) == session.language.startswith("zh") for plan in plans]
-    first = [plan.relation.first in plan.reading.mentioned for plan in plans]
-    explained = [plan.reading.explained for plan in plans]
-    whole = [plan.reading.whole for plan in plans]
-    ranked = sorted(zip(explained, is_own, first, whole, range(len(plans)), strict=True), reverse=True)
-    if not ranked or (len(ranked) > 1 and ranked[0][:-1] == ranked[1][:-1]):
-        return None
-    best = plans[ranked[0][-1]]
-    return None if best.relation.has_conflict else best
+
+    def rank(plan: TablePlan) -> tuple[int, bool, bool, int]:
+        is_own = is_cjk("".join(plan.relation.headers)) == session.is_chinese
+        return plan.reading.explained, is_own, plan.relation.first in plan.reading.mentioned, plan.reading.whole
+
+    ranked = sorted(plans, key=rank, reverse=True)
+    is_one = bool(ranked) and (len(ranked) == 1 or rank(ranked[0]) != rank(ranked[1]))
+    return ranked[0] if is_one else None
 
 
 def today_of(session: Session) -> str:
@@ -199,8 +192,7 @@ def _superlative(reading: Reading, today: str, free: Sequence[RelationColumn]) -
     shown = () if entity == relation.first or is_grouped else (entity,)
     shown = (*shown, *([] if counts_rows or value is None else [value]))
     by = entity if is_grouped else None
-    plan = TablePlan(reading, reading.form, None if counts_rows else value, by, shown, today)
-    return replace(plan, is_most=reading.form == "most")
+    return TablePlan(reading, reading.form, None if counts_rows else value, by, shown, today)
 
 
 _PLANS: Final[Mapping[Form, Callable[[Reading, str, Sequence[RelationColumn]], TablePlan | None]]] = {
@@ -213,10 +205,14 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _key(header: str) -> str:
+    """What a column is called in the rows of the SQL: as in the table, but for the names that places have."""
+    return header + ("_" if header.casefold() in {*_PLACES, "answer", "unit"} else "")
+
+
 def _name(header: str) -> str:
-    """A column of the SQL as it is called there: as in the table, but for the names that places have."""
-    taken = header.casefold() in {*_PLACES, "answer", "unit"}
-    return '"' + header.replace('"', '""') + ("_" if taken else "") + '"'
+    """The same in the SQL itself."""
+    return '"' + _key(header).replace('"', '""') + '"'
 
 
 def sql_of(plan: TablePlan) -> str:
@@ -268,16 +264,14 @@ def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
     """The answer's column, the conditions, and the order of a plan's SELECT."""
     where = _conditions(plan)
     place = "document_id, table_index, row_index"
-    value = _name(plan.value.header) if plan.value else ""
-    by = _name(plan.by.header) if plan.by else ""
-    per = _name(plan.per.header) if plan.per else ""
+    value, by, per = (_name(each.header) if each else "" for each in (plan.value, plan.by, plan.per))
     if plan.form == "count":
         made = f"count({f'DISTINCT {by}' if by else '*'}) OVER ({f'PARTITION BY {per}' if per else ''}) AS answer, "
         return made, where, f"\nORDER BY {f'{per}, ' if per else ''}{place}"
     if plan.form in _MADE:
         made = f"{_MADE[plan.form]}({value}) OVER (PARTITION BY {f'{per}, ' if per else ''}unit) AS answer, "
         return made, where, f"\nORDER BY {f'{per}, ' if per else ''}unit, {place}"
-    down = "DESC" if plan.is_most else "ASC"
+    down = "DESC" if plan.form == "most" else "ASC"
     if by and plan.form in ("most", "least"):
         made = f"sum({value})" if value else "count(*)"
         return (
@@ -286,7 +280,6 @@ def _parts(plan: TablePlan) -> tuple[str, list[str], str]:
             f"\nORDER BY answer {down} NULLS LAST, {by}, {place}",
         )
     if plan.form in ("most", "least", "next"):
-        down = "ASC" if plan.form == "next" else down
         where = [*where, f"{value} IS NOT NULL"]
         if plan.reading.compared:
             return f"{value} AS answer, ", where, f"\nORDER BY {value} {down}, {place}"
@@ -305,7 +298,7 @@ def _conditions(plan: TablePlan) -> list[str]:
         elif _is_text(each):
             texts.setdefault((each.column, each.is_negated), []).append(_quoted(str(each.value)))
         elif isinstance(each.value, str):
-            found += _days(_name(each.column), each)
+            found.append(_days(_name(each.column), each))
         else:
             found.append(f"{_name(each.column)} {_SIGNS.get(each.comparison, '=')} {each.value:.15g}")
     if plan.relation.totals:
@@ -317,11 +310,11 @@ def _conditions(plan: TablePlan) -> list[str]:
     return found
 
 
-def _days(name: str, each: Filter) -> list[str]:
+def _days(name: str, each: Filter) -> str:
     first, last = (_quoted(day(str(each.value))) for day in (first_day, last_day))
     if each.comparison == "in":
-        return [f"{name} BETWEEN {_quoted(str(each.value))} AND {last}"]
-    return [f"{name} {_SIGNS[each.comparison]} {last if each.comparison in ('gt', 'lte') else first}"]
+        return f"{name} BETWEEN {_quoted(str(each.value))} AND {last}"
+    return f"{name} {_SIGNS[each.comparison]} {last if each.comparison in ('gt', 'lte') else first}"
 
 
 def run_plan(session: Session, context: ReleaseContext, plan: TablePlan) -> TableAnswer | None:
@@ -334,67 +327,105 @@ def run_plan(session: Session, context: ReleaseContext, plan: TablePlan) -> Tabl
     except FilterError as error:
         session.note(f"the tables were not asked: {error}")
         return None
-    value = _name(plan.value.header).strip('"') if plan.value else ""
+    value = _key(plan.value.header) if plan.value else ""
     counted = [row for row in rows if not value or row[value] is not None]
     is_compared = plan.form in ("most", "least") and (plan.by is not None or bool(plan.reading.compared))
     if not counted or (is_compared and len({row.get("unit") for row in counted}) > 1):
         return None
     if plan.by and plan.form in ("most", "least") and not plan.reading.compared:
         counted = [row for row in counted if row["answer"] == counted[0]["answer"]]
-    return written(session, context, plan, sql, rows, counted)
-
-
-def written(
-    session: Session,
-    context: ReleaseContext,
-    plan: TablePlan,
-    sql: str,
-    rows: Sequence[Mapping[str, Any]],
-    counted: Sequence[Mapping[str, Any]],
-) -> TableAnswer:
-    """The text of an answer: what was found, the rows with their citations, of which table, and what is missing."""
-    is_chinese = session.language.startswith("zh")
-    sources = RowSources(context)
-    comma, colon, stop = ("；", "：", "。") if is_chinese else ("; ", ": ", ".")
-    shown = sources.listed(counted, lambda row: _row_text(plan, row, is_chinese), is_chinese)
-    lead = _lead(plan, counted, is_chinese)
-    missing = _missing(plan, rows, counted, is_chinese)
-    colon = ("" if is_chinese else " ") if plan.per else colon
-    text = f"{f'{lead}{colon}' if lead else ''}{comma.join(shown)}{_of(plan, is_chinese)}"
-    text += "".join(f"{'' if is_chinese else ' '}{each}{stop}" for each in missing)
+    wording, sources = _Wording(plan, session.is_chinese), RowSources(context)
+    shown = sources.listed(counted, wording.row, wording.is_chinese)
+    missing = wording.missing(rows, counted)
+    text = wording.lead(counted) + wording.between.join(shown) + wording.of()
+    text += "".join(f"{wording.space}{each}{wording.stop}" for each in missing)
     kept = tuple(dict(row) for row in counted)
     return TableAnswer(sources.cited(text), sql, kept, tuple(missing), tuple(sources.passages.values()))
 
 
-def _lead(plan: TablePlan, counted: Sequence[Mapping[str, Any]], is_chinese: bool) -> str:  # noqa: FBT001  of the text
-    """The value asked for; empty for a list, whose rows are the answer."""
-    if plan.form in ("list", "cell"):
-        return ""
-    colon = "：" if is_chinese else ": "
-    if plan.per is not None:
-        parts = {(_said(row, plan.per), row.get("unit")): row["answer"] for row in counted}
-        told = (f"{name}{colon}{_amount(value, unit)}" for (name, unit), value in parts.items())
-        return ("；" if is_chinese else "; ").join(told) + ("。" if is_chinese else ".")
-    if plan.form == "count":
-        return readable(counted[0]["answer"])
-    if plan.form in _MADE:
-        values = {row["unit"]: row["answer"] for row in counted}
-        return ("、" if is_chinese else " + ").join(_amount(value, unit) for unit, value in values.items())
-    if plan.by is None:
-        return ""
-    groups = {_said(row, plan.by): _amount(row["answer"], row.get("unit")) for row in counted}
-    return ("；" if is_chinese else "; ").join(f"{name}{colon}{value}" for name, value in groups.items())
+Row = Mapping[str, Any]
+
+
+class _Wording:
+    """How the answer of a plan is worded."""
+
+    def __init__(self, plan: TablePlan, is_chinese: bool) -> None:  # noqa: FBT001  of the text
+        self.plan, self.is_chinese = plan, is_chinese
+        self.between, self.colon, self.stop = ("；", "：", "。") if is_chinese else ("; ", ": ", ".")
+        self.space = "" if is_chinese else " "
+
+    def lead(self, counted: Sequence[Row]) -> str:
+        """The value asked for; empty for a list, whose rows are the answer."""
+        plan, told = self.plan, ""
+        if plan.form in ("list", "cell"):
+            return ""
+        if plan.per is not None:
+            parts = {(_said(row, plan.per), row.get("unit")): row["answer"] for row in counted}
+            made = (f"{name}{self.colon}{_amount(value, unit)}" for (name, unit), value in parts.items())
+            return self.between.join(made) + self.stop + self.space
+        if plan.form == "count":
+            told = readable(counted[0]["answer"])
+        elif plan.form in _MADE:
+            values = {row["unit"]: row["answer"] for row in counted}
+            told = ("、" if self.is_chinese else " + ").join(_amount(value, unit) for unit, value in values.items())
+        elif plan.by is not None:
+            groups = {_said(row, plan.by): _amount(row["answer"], row.get("unit")) for row in counted}
+            told = self.between.join(f"{name}{self.colon}{value}" for name, value in groups.items())
+        return told + self.colon if told else ""
+
+    def row(self, row: Row) -> str:
+        """A row as the answer shows it: its name, then what was asked of it."""
+        plan, colon, comma = self.plan, self.colon, "，" if self.is_chinese else ", "
+        code = row.get(_key(plan.relation.first.header))
+        codes = (cell.text for cell in plan.relation.first.cells if cell.number == code and isinstance(code, float))
+        first = next(codes, "") or _said(row, plan.relation.first)
+        if plan.beside is not None:
+            first = f"{first} {_said(row, plan.beside)}"
+        if plan.by is not None and plan.form in ("list", "count"):
+            return f"{_said(row, plan.by)}{f'（{first}）' if self.is_chinese else f' ({first})'}"
+        shown = [column for column in plan.shown if column.header != plan.relation.first.header]
+        told = [_said(row, column) for column in shown]
+        if plan.form == "next" and plan.value is not None:
+            return f"{_said(row, plan.value)}{colon}{comma.join([first, *told[1:]])}"
+        if plan.form in ("list", "cell") and len(told) > 1:
+            told = [f"{column.header}{colon}{said}" for column, said in zip(shown, told, strict=True)]
+        said = comma.join(filter(None, told))
+        return f"{first}{'：' if self.is_chinese else ' – '}{said}" if said else first
+
+    def of(self) -> str:
+        """Which table was asked, and which of its rows."""
+        plan, title = self.plan, self.plan.relation.tables[0][0]
+        is_named = plan.form == "cell" and len(plan.reading.filters) == 1
+        told = [
+            f"{each.column} {sign} {_bound_text(each.value) or '–'}"
+            for each in plan.reading.filters
+            if not (is_named and each.column == plan.relation.first.header)
+            for sign in ["≠" if each.is_negated else _SHOWN.get(each.comparison, "=")]
+        ]
+        if plan.form == "next" and plan.value is not None:
+            told.append(f"{plan.value.header} ≥ {plan.today}")
+        said = f"“{title}”{self.colon if told else ''}{('，' if self.is_chinese else ', ').join(told)}"
+        return f"（{said}）" if self.is_chinese else f" ({said})"
+
+    def missing(self, rows: Sequence[Row], counted: Sequence[Row]) -> list[str]:
+        """What the answer could not tell: rows without a value, units that differ."""
+        found: list[str] = []
+        value = self.plan.value if self.plan.form in _MADE else None
+        if value and (empty := sum(row[_key(value.header)] is None for row in rows)):
+            rows_have = "row has" if empty == 1 else "rows have"
+            found.append(f"{empty}行没有数值" if self.is_chinese else f"{empty} {rows_have} no value")
+        if len({row.get("unit") for row in counted}) > 1:
+            found.append("单位不同，分别计算" if self.is_chinese else "Units differ; each has its own value")
+        return found
 
 
 def _amount(value: float, unit: str | None) -> str:
     return key_text(round(value, 2), None if unit == "unit" else unit)  # `件` stands in the header
 
 
-def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
+def _said(row: Row, column: RelationColumn) -> str:
     """What a cell of a row says, as it is written in the table; a number with the unit that its column names."""
-    if column is None:
-        return ""
-    value = row.get(_name(column.header).strip('"'))
+    value = row.get(_key(column.header))
     if isinstance(value, float):
         return _amount(value, row.get("unit"))
     if value is not None and column.kind == "date":
@@ -403,70 +434,15 @@ def _said(row: Mapping[str, Any], column: RelationColumn | None) -> str:
     return _amount(named.number, named.unit) if named and named.number is not None else str(value or "")
 
 
-def _row_text(plan: TablePlan, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
-    """A row as the answer shows it: its name, then what was asked of it."""
-    code = row.get(_name(plan.relation.first.header).strip('"'))
-    codes = (cell.text for cell in plan.relation.first.cells if cell.number == code and isinstance(code, float))
-    first = next(codes, "") or _said(row, plan.relation.first)
-    if plan.beside is not None:
-        first = f"{first} {_said(row, plan.beside)}"
-    if plan.by is not None and plan.form in ("list", "count"):
-        return f"{_said(row, plan.by)}{f'（{first}）' if is_chinese else f' ({first})'}"
-    shown = [column for column in plan.shown if column.header != plan.relation.first.header]
-    told = [_said(row, column) for column in shown]
-    colon, comma = ("：", "，") if is_chinese else (": ", ", ")
-    if plan.form == "next" and plan.value is not None:
-        return f"{_said(row, plan.value)}{colon}{comma.join([first, *told[1:]])}"
-    if plan.form in ("list", "cell") and len(told) > 1:
-        told = [f"{column.header}{colon}{said}" for column, said in zip(shown, told, strict=True)]
-    said = comma.join(filter(None, told))
-    return f"{first}{'：' if is_chinese else ' – '}{said}" if said else first
-
-
-def _of(plan: TablePlan, is_chinese: bool) -> str:  # noqa: FBT001  of the text
-    """Which table was asked, and which of its rows."""
-    title = plan.relation.tables[0][0]
-    signs = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "in": "="}
-    is_named = plan.form == "cell" and len(plan.reading.filters) == 1
-    told = [f"{each.column} {'≠' if each.is_negated else signs.get(each.comparison, '=')} "
-            f"{_bound_text(each.value) or '–'}" for each in plan.reading.filters
-            if not (is_named and each.column == plan.relation.first.header)]  # fmt: skip
-    if plan.form == "next" and plan.value is not None:
-        told.append(f"{plan.value.header} ≥ {plan.today}")
-    if is_chinese:
-        return f"（“{title}”{'：' if told else ''}{'，'.join(told)}）"
-    return f" (“{title}”{': ' if told else ''}{', '.join(told)})"
-
-
 def _bound_text(value: str | float) -> str:
     """A value of a condition; a number of four digits, which may be a year, as it is."""
     return f"{value:.12g}" if isinstance(value, float) and abs(value) < _YEARS_END else readable(value)
-
-
-def _missing(
-    plan: TablePlan,
-    rows: Sequence[Mapping[str, Any]],
-    counted: Sequence[Mapping[str, Any]],
-    is_chinese: bool,  # noqa: FBT001
-) -> list[str]:
-    """What the answer could not tell: rows without a value, units that differ."""
-    found: list[str] = []
-    if plan.form in _MADE:
-        empty = sum(row[_name(plan.value.header).strip('"')] is None for row in rows) if plan.value else 0
-        if empty:
-            found.append(
-                f"{empty}行没有数值" if is_chinese else f"{empty} {'row has' if empty == 1 else 'rows have'} no value"
-            )
-    if len({row.get("unit") for row in counted}) > 1:
-        found.append("单位不同，分别计算" if is_chinese else "Units differ; each has its own value")
-    return found
 
 
 class RowSources:
     """Citations of stretches of documents, numbered as they are first cited, and the passages that hold them."""
 
     def __init__(self, context: ReleaseContext) -> None:
-        """Cite rows of a release."""
         self._index = context.index
         self.citations: list[Citation] = []
         self.passages: dict[str, JoinedPassage] = {}
@@ -485,20 +461,20 @@ class RowSources:
 
     def marker(self, row: Mapping[str, Any], is_chinese: bool) -> str:  # noqa: FBT001  of the text
         """The marker of a row, which is cited from its `start` to its `end`."""
-        document, start, end = row["document_id"], row["start"], row["end"]
-        found = self.passage(document, start)
-        quote = found.text[start - found.start : end - found.start]
-        number = len(self.citations) + 1
-        named = (found.chunk_id, document, found.title)
-        self.citations.append(Citation(number, *named, start, end, quote, found.place))
+        number = self.cite(self.passage(row["document_id"], row["start"]), row["start"], row["end"])
         return f"{'' if is_chinese else ' '}[{number}]"
+
+    def cite(self, found: JoinedPassage, start: int, end: int) -> int:
+        """Cite characters of a document that a passage holds; returns their number."""
+        quote = found.text[start - found.start : end - found.start]
+        named = (len(self.citations) + 1, found.chunk_id, found.document_id, found.title)
+        self.citations.append(Citation(*named, start, end, quote, found.place))
+        return len(self.citations)
 
     def passage(self, document_id: str, start: int) -> JoinedPassage:
         """The passage in which a character of a document stands."""
-        document = document_row(self._index, document_id)
-        first, last = self._index.arrays.document_chunks[document : document + 2].tolist()
-        chunks = self._index.rows["chunks"].select(["chunk_id", "start"]).slice(first, last - first).to_pylist()
-        return self.of_chunk(max((c for c in chunks if c["start"] <= start), key=lambda c: c["start"])["chunk_id"])
+        row = chunk_row(self._index, document_id, start)
+        return self.of_chunk(self._index.rows["chunks"]["chunk_id"][row].as_py())
 
     def of_chunk(self, chunk_id: str) -> JoinedPassage:
         """A chunk as a passage."""

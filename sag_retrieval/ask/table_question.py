@@ -13,7 +13,7 @@ from sag_retrieval.language.data import asked_words, asking
 from sag_retrieval.language.dates import DATE, bare_month, dates
 from sag_retrieval.language.units import CURRENCIES, is_currency, is_known_unit, unit_name
 from sag_retrieval.language.words import fold, is_cjk, language_of, stem, tokens, words
-from sag_retrieval.statements.header_classes import CLASSES, HeaderClass, class_words, classes_in, is_done
+from sag_retrieval.statements.header_classes import CLASSES, class_words, classes_in, is_done
 
 Form = Literal["average", "sum", "most", "least", "next", "count", "list", "cell"]
 FORMS: Final[tuple[Form, ...]] = ("average", "next", "most", "least", "count", "sum", "list")
@@ -92,6 +92,13 @@ class _Marks:
     def is_free(self, start: int, end: int) -> bool:
         return not any(self.used[start:end])
 
+    def take(self, start: int, end: int) -> bool:
+        """Mark what is free; whether it was."""
+        is_free = self.is_free(start, end)
+        if is_free:
+            self.mark(start, end)
+        return is_free
+
     def rest(self) -> str:
         return "".join(" " if used else each for each, used in zip(self.text, self.used, strict=True))
 
@@ -102,7 +109,6 @@ def form_of(question: str) -> Form | None:
     Examples:
         >>> [form_of(text) for text in ("How many orders are late?", "哪家供应商的金额最多？", "Who made it?")]
         ['count', 'most', None]
-
     """
     return next((form for form in FORMS if asking(form, "forms").search(question)), None)
 
@@ -127,12 +133,8 @@ def is_comparison(question: str) -> bool:
 def read_question(question: str, relation: Relation, today: str = "", *, is_bounded: bool = True) -> Reading:
     """What a question asks of a relation, whatever remains unexplained.
 
-    Args:
-        question: The question.
-        relation: The tables asked.
-        today: The day up to which a month without a year is the last; empty: such a month is left over.
-        is_bounded: Whether dates and numbers are conditions; else they are left over.
-
+    A month without a year is the last up to `today`, without that left over; so are dates and numbers where the reading
+    is not `is_bounded` by them.
     """
     folded = fold(question)
     marks = _Marks(folded, language_of(question), question if len(question) == len(folded) else folded)
@@ -189,7 +191,8 @@ def _is_asked(marks: _Marks, form: Form) -> bool:
 
 
 def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
-    """Values of cells that the question holds, the longest first."""
+    """Values of cells that the question holds, the longest first; of currencies any name: `EUR` as `euros`, `欧元`."""
+    currencies = [(name, code) for name, code in CURRENCIES.items() if name.isalpha()]
     known = [
         (folded, text, column.header, is_contrary)
         for column in relation.columns
@@ -197,7 +200,7 @@ def _values(marks: _Marks, relation: Relation) -> Iterator[Filter]:
         for name, text in column.values.items()
         for folded, is_contrary in (
             *((each, False) for each in (name, *_otherwise(name))),
-            *((each, False) for each in (_currency_names(text) if column is relation.currency else ())),
+            *((each, False) for each, code in currencies if column is relation.currency and code == unit_name(text)),
             *((each, True) for each in _contraries(name) if each not in column.values),
             *(((fold(column.header) + name, False),) if len(name) == 1 else ()),  # `程度高`
         )
@@ -242,7 +245,7 @@ def _parts(marks: _Marks, relation: Relation) -> Iterator[Filter]:
 def _name_runs(marks: _Marks) -> Iterator[tuple[int, int, Callable[[str], bool]]]:
     """Neighbouring capitalised words, with what tells whether a value has all of them."""
     named = [(start, end, token) for start, end, token in marks.tokens
-             if marks.written[start].isupper() and marks.is_free(start, end) and not _only_asks(token)]  # fmt: skip
+             if marks.written[start].isupper() and marks.is_free(start, end) and question_terms(token)]  # fmt: skip
     for _, group in groupby(enumerate(named), key=lambda each: marks.tokens.index(each[1]) - each[0]):
         run = [each for _, each in group]
         wanted = {token for *_, token in run}
@@ -281,11 +284,6 @@ def _contraries(folded: str) -> Iterator[str]:
         yield from (prefix + folded for prefix in asked_words("negating"))
 
 
-def _currency_names(text: str) -> list[str]:
-    """Other names of a currency: `EUR` as `euros`, `欧元`."""
-    return [name for name, code in CURRENCIES.items() if code == unit_name(text) and name.isalpha()]
-
-
 def _otherwise(folded: str) -> Iterator[str]:
     """A value as questions say it: `未交货` as `没有交货`, `unpaid` as `not paid`."""
     for beginning in asked_words("beginnings"):
@@ -296,8 +294,7 @@ def _otherwise(folded: str) -> Iterator[str]:
 def _is_negated(marks: _Marks, start: int) -> bool:
     """Whether a word of negation stands right before a place; then it is explained."""
     for match in asking("negated", "conditions").finditer(marks.text, max(0, start - _NEAR), start):
-        if not marks.text[match.end() : start].strip() and marks.is_free(*match.span()):
-            marks.mark(*match.span())
+        if not marks.text[match.end() : start].strip() and marks.take(*match.span()):
             return True
     return False
 
@@ -369,7 +366,6 @@ def _bounds(marks: _Marks, today: str = "") -> list[_Bound]:
 
 
 def _numbers(marks: _Marks) -> Iterator[tuple[int, int, float, str | None]]:
-    """Every number with its scale and unit."""
     text, place = marks.written, 0
     while place < len(text):
         before = text[place - 1] if place else " "
@@ -457,10 +453,10 @@ def _mentions(marks: _Marks, relation: Relation) -> list[tuple[int, RelationColu
     """Columns whose names stand in the question, whole or in part, and where."""
     found: list[tuple[int, RelationColumn]] = []
     for start, end, column in sorted(_wholes(marks, relation), key=lambda each: each[:2]):
-        found += [(start, column)] if _take(marks, start, end) else []
+        found += [(start, column)] if marks.take(start, end) else []
     for column in relation.columns:
         if all(column is not other for _, other in found):
-            places = [place for place in _partial(marks, column) if _take(marks, *place)]
+            places = [place for place in _partial(marks, column) if marks.take(*place)]
             found += [(start, column) for start, _ in places[:1]]
     return found
 
@@ -499,18 +495,11 @@ def _bare(name: str) -> Iterator[str]:
             yield name[: -len(ending)].strip()
 
 
-def _take(marks: _Marks, start: int, end: int) -> bool:
-    is_free = marks.is_free(start, end)
-    if is_free:
-        marks.mark(start, end)
-    return is_free
-
-
 def _partial(marks: _Marks, column: RelationColumn) -> Iterator[tuple[int, int]]:
     """Words of the name in any form; of a Chinese name the longest part of two characters or more."""
     header = fold(column.header)
     for start, end, token in marks.tokens:
-        if any(alike(token, own) for own in _terms(column.header)) and not _only_asks(token):
+        if any(alike(token, own) for own in _terms(column.header)) and question_terms(token):
             yield start, end
     if not is_cjk(header):
         return
@@ -520,10 +509,6 @@ def _partial(marks: _Marks, column: RelationColumn) -> Iterator[tuple[int, int]]
             if is_cjk(part[0]) and is_cjk(part[-1]) and (start := marks.text.find(part)) >= 0:
                 yield start, start + length
                 return
-
-
-def _only_asks(token: str) -> bool:
-    return not question_terms(token)
 
 
 def _is_flag(column: RelationColumn) -> bool:
@@ -566,15 +551,11 @@ def _meant(marks: _Marks, relation: Relation, named: Sequence[RelationColumn]) -
             continue
         numbers = [column for column in named if column.kind == "number"]
         is_named = any(column in named for column in columns) or (columns[0].kind == "number" and bool(numbers))
-        for start, end in [*(match.span() for match in class_words(kind).finditer(marks.text)), *_said(marks, kind)]:
+        said = (place for word in asked_words(kind, "meant") for place in _places(marks, fold(word)))
+        for start, end in [*(match.span() for match in class_words(kind).finditer(marks.text)), *said]:
             found += [] if is_named else [(start, columns[0])]
             marks.mark(start, end)
     return found
-
-
-def _said(marks: _Marks, kind: HeaderClass) -> Iterator[tuple[int, int]]:
-    for word in asked_words(kind, "meant"):
-        yield from _places(marks, fold(word))
 
 
 def _counted(marks: _Marks, relation: Relation) -> tuple[RelationColumn | None, bool]:
@@ -624,7 +605,6 @@ def _leftover(marks: _Marks, relation: Relation) -> tuple[frozenset[str], int]:
 
 
 def _compared(filters: Sequence[Filter]) -> tuple[str, ...]:
-    """Two or more values of one column."""
     by_column: Mapping[str, list[str]] = {}
     for each in filters:
         if isinstance(each.value, str) and each.comparison == "in":

@@ -29,12 +29,6 @@ _CAPITALISED = patterns("en")["capitalised_name"]
 def states(kind: AnswerKind, text: str, question: str, keys: TextKeys = ()) -> bool:
     """Whether a sentence states a value of a kind that the question does not hold itself.
 
-    Args:
-        kind: What is expected.
-        text: The sentence.
-        question: What was asked.
-        keys: Typed keys of the passage.
-
     Example:
         >>> states("date", "The plant opened on June 5, 2024.", "When did it open?")
         True
@@ -42,7 +36,6 @@ def states(kind: AnswerKind, text: str, question: str, keys: TextKeys = ()) -> b
         True
         >>> states("name", "The plant was founded in 1998.", "Who founded the plant?", [("person", "Ann Lee")])
         False
-
     """
     return _CHECKS[kind](text, question, keys)
 
@@ -93,7 +86,6 @@ def holds_date(date: str, text: str) -> bool:
     Examples:
         >>> [holds_date("2021-01", text) for text in ("It opened on 5 January 2021.", "2021年3月投产。")]
         [True, False]
-
     """
     return any(date in other or other in date for other in full_dates(text))
 
@@ -114,7 +106,6 @@ def counts(text: str, nouns: frozenset[str]) -> bool:
     Examples:
         >>> counts("两家每年夏天互派员工。", frozenset({"员工"})), counts("工厂有员工约120人。", frozenset({"员工"}))
         (False, True)
-
     """
     folded, numbers = fold(text), _numbers(text)
     behind, before = _BESIDE_CJK if is_cjk(text) else _BESIDE
@@ -130,9 +121,9 @@ def counts(text: str, nouns: frozenset[str]) -> bool:
 
 def names_in(text: str, keys: TextKeys, types: frozenset[str] = NAME_TYPES) -> set[str]:
     """Names that stand in a text, folded: keys of some types, and capitalised words but a single one at its start."""
-    folded = normal_name(text)
+    folded = f" {normal_name(text)} "
     named = {normal_name(value) for kind, value in keys if kind in types}
-    found = {name for name in named if len(name) > 1 and _stands_in(name, folded)}
+    found = {name for name in named if len(name) > 1 and (f" {name} " if name.isascii() else name) in folded}
     for match in _CAPITALISED.finditer(text):
         is_at_start = not text[: match.start()].strip(" -*#|\"'“‘(\t\n")
         if match[0][0].isalpha() and (not is_at_start or " " in match[0]) and match[0].lower() not in _CALENDAR:
@@ -144,10 +135,6 @@ def is_known(name: str, asked: str) -> bool:
     """Whether a folded name, or each of its words, stands in a folded question."""
     words = set(asked.split())
     return name in asked or all(word in words for word in name.split())
-
-
-def _stands_in(name: str, folded: str) -> bool:
-    return name in folded if not name.isascii() else f" {name} " in f" {folded} "
 
 
 def _has_name(text: str, question: str, keys: TextKeys) -> bool:

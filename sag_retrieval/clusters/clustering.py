@@ -10,7 +10,7 @@ from itertools import pairwise
 import igraph
 import numpy as np
 
-from sag_retrieval.clusters.events import EventTable, Flags, Floats, Rows
+from sag_retrieval.clusters.events import EventTable, Floats, Rows
 from sag_retrieval.clusters.groups import PROPER, TIES_KEPT, Communities, Community, Quality, Tie, community_id
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import Edges, sum_by, weigh_edges
@@ -29,17 +29,14 @@ def seeded(seed: int) -> Iterator[None]:
             igraph.set_random_number_generator(random)
 
 
-def group_sizes(sizes: Rows, ties: tuple[Rows, Rows, Floats], options: ClusterOptions, resolution: float) -> Rows:
+Pairs = tuple[Rows, Rows, Floats]
+"""Rows of two nodes each, and the strength of their tie."""
+
+
+def group_sizes(sizes: Rows, ties: Pairs, options: ClusterOptions, resolution: float) -> Rows:
     """The group of every node by the constant Potts model on nodes that stand for several events.
 
     Joining two nodes of `m` and `n` events pays where the weight between them exceeds `resolution · m · n`.
-
-    Args:
-        sizes: Events of each node.
-        ties: Pairs of nodes, each once, and the weight between them.
-        options: Rounds and seed.
-        resolution: Of the level.
-
     """
     low, high, weight = ties
     graph = igraph.Graph(n=len(sizes), edges=np.column_stack([low, high]).astype(np.int64))
@@ -54,42 +51,28 @@ def group_sizes(sizes: Rows, ties: tuple[Rows, Rows, Floats], options: ClusterOp
     return np.asarray(found.membership, dtype=np.int32)
 
 
-Pairs = tuple[Rows, Rows, Floats]
-"""Rows of two nodes each, and the strength of their tie."""
-
-
 def partition(edges: Edges, options: ClusterOptions) -> Rows:
     """Community number of every node, from 0, larger communities first; shape (nodes,).
 
     `leiden` uses the constant Potts model on ties above the background; its resolution does not depend on
     the size of the graph; `leiden-modularity` grows its resolution with the graph instead.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     weight = edges.weight if options.pairs == "all" else edges.strength
     tied = weight > 0
-    graph, weight = to_graph(edges, tied), weight[tied]
-    with seeded(options.seed):
-        found = _find(graph, weight, options)
-    return by_size(np.asarray(found.membership, dtype=np.int32))
-
-
-def _find(graph: igraph.Graph, weight: Floats, options: ClusterOptions) -> igraph.VertexClustering:
-    if options.method == "louvain":
-        return graph.community_multilevel(weights=weight)
+    pairs = np.column_stack([edges.left, edges.right])[tied].astype(np.int64)
+    graph, weight = igraph.Graph(n=edges.node_count, edges=pairs), weight[tied]
+    goal, resolution = "CPM", options.resolution_for(edges.node_count)
     if options.method == "leiden-modularity":
-        resolution = max(1.0, options.resolution_for(graph.vcount()) * graph.vcount() / 20)
-        return graph.community_leiden(
-            "modularity", weights=weight, resolution=resolution, n_iterations=options.iterations
-        )
-    return graph.community_leiden(
-        "CPM",
-        weights=weight,
-        resolution=options.resolution_for(graph.vcount()),
-        n_iterations=options.iterations,
-    )
+        goal, resolution = "modularity", max(1.0, resolution * edges.node_count / 20)
+    with seeded(options.seed):
+        if options.method == "louvain":
+            found = graph.community_multilevel(weights=weight)
+        else:
+            rounds = options.iterations
+            found = graph.community_leiden(goal, weights=weight, resolution=resolution, n_iterations=rounds)
+    return by_size(np.asarray(found.membership, dtype=np.int32))
 
 
 def by_size(group: Rows) -> Rows:
@@ -102,27 +85,15 @@ def by_size(group: Rows) -> Rows:
     return rank[number]
 
 
-def to_graph(edges: Edges, chosen: Flags | None = None) -> igraph.Graph:
-    """The graph of the chosen pairs, without weights."""
-    pairs = np.column_stack([edges.left, edges.right]).astype(np.int64)
-    return igraph.Graph(n=edges.node_count, edges=pairs if chosen is None else pairs[chosen])
-
-
 def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> Rows:
     """Group number of every node one level up: whole groups of the level below, joined by their ties.
 
     Joining two groups pays where the weight between them exceeds `resolution · level_ratio^level` per pair of
-    events, which is the constant Potts model on groups with their sizes.
-
-    Source:
-        docs/algorithm.md §reports.3.
-
+    events, which is the constant Potts model on groups with their sizes. Source: docs/algorithm.md §reports.3.
     """
-    sizes = np.bincount(group).astype(np.int32)
     resolution = options.resolution_for(len(group)) * options.level_ratio**level
-    return by_size(
-        group_sizes(sizes, ties((edges.left, edges.right, edges.strength), group), options, resolution)[group]
-    )
+    tied = ties((edges.left, edges.right, edges.strength), group)
+    return by_size(group_sizes(np.bincount(group).astype(np.int32), tied, options, resolution)[group])
 
 
 def ties(pairs: Pairs, group: Rows) -> Pairs:
@@ -151,41 +122,33 @@ def strongest_ties(pairs: Pairs, group: Rows, ids: Sequence[str]) -> Iterator[Ti
 def build_communities(events: EventTable, options: ClusterOptions | None = None) -> Communities:
     """The communities of the events; without titles: `topics/naming.py` gives them.
 
-    Args:
-        events: What to group; none gives no communities.
-        options: How; the defaults suit reports.
-
-    Raises:
-        SettingsError: If every pair of too many events is asked for.
-
-    Source:
-        docs/algorithm.md §reports.1 to §reports.4.
-
+    Source: docs/algorithm.md §reports.1 to §reports.4.
     """
     options = options or ClusterOptions()
     if not len(events):
         return Communities(communities=(), quality=())
     edges = weigh_edges(events, options)
     groups = _levels(events, edges, options)
-    ids = [[community_id(level, names) for names in _names(events, group)] for level, group in enumerate(groups)]
+    central = [centralities(edges, group) for group in groups]
+    members = [members_of(group, own) for group, own in zip(groups, central, strict=True)]
+    ids = [ids_of(events, rows, level) for level, rows in enumerate(members)]
     parents = [coarse[np.unique(fine, return_index=True)[1]] for fine, coarse in pairwise(groups)]
     communities: list[Community] = []
     quality = []
     for level, group in enumerate(groups):
         figures, inner, conductance = measure(edges, group, level)
         quality.append(figures)
-        centrality = centralities(edges, group)
         communities.extend(
             Community(
                 community_id=ids[level][number],
                 parent_id=ids[level + 1][parents[level][number]] if level < len(parents) else None,
                 level=level,
-                members=members,
-                centrality=centrality[members],
+                members=rows,
+                centrality=central[level][rows],
                 weight=float(inner[number]),
                 conductance=float(conductance[number]),
             )
-            for number, members in enumerate(members_of(group, centrality))
+            for number, rows in enumerate(members[level])
         )
     return Communities(
         communities=tuple(communities),
@@ -209,9 +172,7 @@ def _levels(events: EventTable, edges: Edges, options: ClusterOptions) -> list[R
 def _group_by_key_type(events: EventTable, key_type: str) -> Rows:
     """Each event with the key of this type that most events carry; an event without one is a group alone.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     matrix = events.incidence((key_type,))
     count = matrix.sum(axis=0)
@@ -223,11 +184,9 @@ def _group_by_key_type(events: EventTable, key_type: str) -> Rows:
     return by_size(group.astype(np.int32))
 
 
-def _names(events: EventTable, group: Rows) -> list[list[str]]:
-    names: list[list[str]] = [[] for _ in range(int(group.max()) + 1)]
-    for row, number in enumerate(group.tolist()):
-        names[number].append(events.event_ids[row])
-    return names
+def ids_of(events: EventTable, members: Sequence[Rows], level: int = 0) -> list[str]:
+    """The ids of communities with these rows of events."""
+    return [community_id(level, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
 
 
 _NOTHING = 1e-12
@@ -235,12 +194,7 @@ _NOTHING = 1e-12
 
 
 def measure(edges: Edges, group: Rows, level: int) -> tuple[Quality, Floats, Floats]:
-    """Quality of a grouping, and the inner weight and conductance of each group.
-
-    Source:
-        docs/algorithm.md §reports.4.
-
-    """
+    """Quality of a grouping, and the inner weight and conductance of each group (docs/algorithm.md §reports.4)."""
     count = int(group.max()) + 1 if len(group) else 0
     strength = edges.strength
     inside = group[edges.left] == group[edges.right]

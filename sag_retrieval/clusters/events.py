@@ -124,7 +124,6 @@ class EventTable:
     """Of each event; empty where none is known."""
 
     def __len__(self) -> int:
-        """Count of events."""
         return len(self.event_ids)
 
     @property
@@ -133,13 +132,7 @@ class EventTable:
         return self.chunks.document[self.chunk]
 
     def incidence(self, key_types: Sequence[str] = (), without: Sequence[str] = ()) -> csr_array:
-        """Shape (events, keys), 1 where the event carries the key.
-
-        Args:
-            key_types: Only keys of these types; empty: of every type.
-            without: No keys of these types.
-
-        """
+        """Shape (events, keys), 1 where the event carries the key; of some types (none: all), without others."""
         event, key = self.links.event, self.links.key
         if key_types or without:
             chosen_types = set(key_types or self.keys.types) - set(without)
@@ -165,13 +158,8 @@ class EventTable:
 def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = False) -> EventTable:
     """The events whose flag is set (None: all), with chunks, documents, keys and vectors, in release order.
 
-    Boolean keys are left out: sharing one does not relate two events.
-
-    Args:
-        index: An opened release.
-        allowed: Shape (events,), such as `sandbox.allowed(sql, where).events`.
-        is_part: Whether what is rare is counted among all events of the release.
-
+    Boolean keys are left out: sharing one does not relate two events. Of a part, what is rare is counted among all
+    events of the release.
     """
     arrays = index.arrays
     chosen = np.arange(arrays.event_count) if allowed is None else np.flatnonzero(allowed)
@@ -180,6 +168,8 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
     events = take_rows(index.rows["events"].select(columns), event_rows)
     chunk_rows, chunk = np.unique(arrays.event_chunk[event_rows], return_inverse=True)
     document_rows, document = np.unique(arrays.chunk_document[chunk_rows], return_inverse=True)
+    listed = index.rows["documents"].select(["document_id", "title", "language"])
+    documents = take_rows(listed, document_rows).to_pydict()
     key_rows, links = _links(index, event_rows)
     chunks = take_rows(index.rows["chunks"].select(["chunk_id", "text", "start", "section_id"]), chunk_rows)
     texts = chunks["text"].to_pylist()
@@ -196,7 +186,9 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
             places=_places(index, document_rows[document], chunks["start"].to_pylist(), texts),
             sections=_sections(index, chunks["section_id"]),
         ),
-        documents=_documents(index, document_rows),
+        documents=Documents(
+            document_ids=documents["document_id"], titles=documents["title"], languages=documents["language"]
+        ),
         keys=_keys(index, key_rows),
         links=links,
         vectors=arrays.vectors["events"].take(event_rows),
@@ -207,19 +199,15 @@ def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = F
 
 
 def _forecasts(index: Index, event_rows: Rows) -> Flags:
-    """Whether each event carries the flag of a plan or forecast."""
     keys, lists = index.rows["keys"], index.arrays.event_keys
     is_flag = pc.and_(pc.equal(keys["key_type"], FORECAST), pc.fill_null(keys["value_bool"], False)).to_numpy()  # noqa: FBT003
-    carried = np.concatenate([[0], np.cumsum(is_flag[lists.items])])
-    return np.asarray(carried[lists.starts[1:]] > carried[lists.starts[:-1]])[event_rows]
+    event, place = lists.gather(event_rows)
+    return np.bincount(event, is_flag[lists.items[place]], len(event_rows)) > 0
 
 
 def _links(index: Index, event_rows: Rows) -> tuple[Rows, EventLinks]:
-    lists = index.arrays.event_keys
-    counts = np.diff(lists.starts)[event_rows]
-    first = np.repeat(lists.starts[:-1][event_rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-    carried = lists.items[first + np.arange(int(counts.sum()))]
-    event = np.repeat(np.arange(len(event_rows), dtype=np.int32), counts)
+    event, place = index.arrays.event_keys.gather(event_rows)
+    carried = index.arrays.event_keys.items[place]
     is_flag = index.rows["keys"]["value_bool"].is_valid().to_numpy()[carried]
     key_rows, key = np.unique(carried[~is_flag], return_inverse=True)
     return key_rows.astype(np.int32), EventLinks(event=event[~is_flag], key=key.astype(np.int32))
@@ -244,19 +232,9 @@ def _places(index: Index, documents: Rows, starts: Sequence[int], texts: Sequenc
 
 
 def _sections(index: Index, section_ids: pa.ChunkedArray) -> Sequence[str]:
-    """The title of the section of each chunk."""
     sections = index.rows["sections"]
     titles = dict(zip(sections["section_id"].to_pylist(), sections["title"].to_pylist(), strict=True))
     return [titles.get(each) or "" for each in section_ids.to_pylist()]
-
-
-def _documents(index: Index, rows: Rows) -> Documents:
-    table = take_rows(index.rows["documents"].select(["document_id", "title", "language"]), rows)
-    return Documents(
-        document_ids=table["document_id"].to_pylist(),
-        titles=table["title"].to_pylist(),
-        languages=table["language"].to_pylist(),
-    )
 
 
 def _keys(index: Index, rows: Rows) -> Keys:

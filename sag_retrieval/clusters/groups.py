@@ -91,11 +91,9 @@ class Communities:
     """What the shared weight of pairs was normalised by, where ties of keys made them."""
 
     def __iter__(self) -> Iterator[Community]:
-        """All communities, level by level."""
         return iter(self.communities)
 
     def __len__(self) -> int:
-        """Count of communities of all levels."""
         return len(self.communities)
 
     def at(self, level: int) -> tuple[Community, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,7 @@ Pair = tuple[Rows, Rows]
 """Places of new events, and event rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewTies:
+class NewTies(NamedTuple):
     """The strongest ties of new events, ordered by them: place of the event among the new ones, other row, strength."""
 
     place: Rows
@@ -35,21 +34,12 @@ class NewTies:
 
 
 def _ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: ClusterOptions, normal: Normal) -> NewTies:
-    """The strongest ties of some events with all others, weighed as `weigh_edges` weighs pairs.
+    """The strongest ties of the fresh events with all others, weighed as `weigh_edges` weighs pairs.
 
     Proposed are the events that share a key which is not too common, and typical events of the communities nearest in
-    meaning.
+    meaning. `normal` is what the shared weight of the other ties was normalised by.
 
-    Args:
-        index: The release that has the events.
-        fresh: Their rows.
-        typical: Event rows of each community, the most typical first.
-        options: How pairs are weighed.
-        normal: What the shared weight of the other ties was normalised by.
-
-    Source:
-        docs/algorithm.md §reports.13.
-
+    Source: docs/algorithm.md §reports.13.
     """
     if not len(fresh):
         return NewTies(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
@@ -63,11 +53,7 @@ def _ties_of(index: Index, fresh: Rows, typical: Sequence[Rows], options: Cluste
         own = slice(*np.searchsorted(place, [start, start + len(block)]))
         pairs = [(place[own] - np.int32(start), fresh[near[own]]), *_near(index, block, leading)]
         parts.append(_strongest_ties(index, block, start, weigher, _nearest(index, block, pairs, count)))
-    return NewTies(
-        np.concatenate([part.place for part in parts]),
-        np.concatenate([part.other for part in parts]),
-        np.concatenate([part.strength for part in parts]),
-    )
+    return NewTies(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +69,13 @@ class _Weigher:
     @classmethod
     def of(cls, index: Index, options: ClusterOptions, normal: Normal) -> "_Weigher":
         count = index.arrays.key_events.sizes()
-        can_tie = _tying(index, options) & (count > 0)
+        keys = index.rows["keys"]
+        types = keys["key_type"]
+        can_tie = tying(keys["value_string"].to_pylist(), count, index.arrays.event_count, options) & (count > 0)
+        can_tie &= np.asarray(keys["value_bool"].is_null().to_numpy(), np.bool_)
+        if options.key_types:
+            can_tie &= np.asarray(pc.is_in(types, pa.array(options.key_types)).to_numpy(), np.bool_)
+        can_tie &= ~np.asarray(pc.is_in(types, pa.array(options.without_key_types, pa.string())).to_numpy(), np.bool_)
         idf = np.log(index.arrays.event_count / np.maximum(count, 1)) if options.use_idf else np.ones(len(count))
         return cls(index, options, normal, np.where(can_tie, idf, 0.0), count > options.common_key_limit)
 
@@ -114,21 +106,14 @@ def _cosines(index: Index, fresh: Rows, place: Rows, other: Rows) -> Floats:
     return cosines(index.arrays.vectors["events"].take(rows.astype(np.int32)), *np.split(number.astype(np.int32), 2))
 
 
-def _tying(index: Index, options: ClusterOptions) -> Flags:
-    """Whether each key ties events as in a grouping of all: no flag, of a type that the options choose, telling."""
-    keys = index.rows["keys"]
-    types = keys["key_type"]
-    chosen = np.asarray(keys["value_bool"].is_null().to_numpy(), np.bool_)
-    chosen &= tying(
-        keys["value_string"].to_pylist(), index.arrays.key_events.sizes(), index.arrays.event_count, options
-    )
-    if options.key_types:
-        chosen &= np.asarray(pc.is_in(types, pa.array(options.key_types)).to_numpy(), np.bool_)
-    return chosen & ~np.asarray(pc.is_in(types, pa.array(options.without_key_types, pa.string())).to_numpy(), np.bool_)
-
-
 def _strongest_ties(index: Index, fresh: Rows, start: int, weigher: _Weigher, near: Pair) -> NewTies:
-    place, other = _proposed(index, fresh, weigher, near)
+    """Of pairs with events that share a key or are near, each pair once, the strongest of each event."""
+    owner, position = index.arrays.event_keys.gather(fresh)
+    key = index.arrays.event_keys.items[position]
+    proposes = (weigher.idf[key] > 0) & ~weigher.is_common[key]
+    source, position = index.arrays.key_events.gather(key[proposes])
+    sharing = owner[proposes][source], index.arrays.key_events.items[position]
+    place, other = _once(fresh, *(np.concatenate(side) for side in zip(sharing, near, strict=True)), index=index)
     strength = weigher.strengths(fresh, place, other)
     kept = np.flatnonzero(strength > 0)
     kept = kept[_best(place[kept], strength[kept], weigher.options.strongest)]
@@ -139,17 +124,6 @@ def _best(place: Rows, value: Floats, count: int) -> npt.NDArray[np.intp]:
     """Positions of the `count` highest values of each place, ordered by place; equal ones by position."""
     order = np.lexsort((-value, place))
     return order[places(place[order]) < count]
-
-
-def _proposed(index: Index, fresh: Rows, weigher: _Weigher, near: Pair) -> Pair:
-    """Pairs of a new event, by its place, and another event's row, each once."""
-    owner, position = index.arrays.event_keys.gather(fresh)
-    key = index.arrays.event_keys.items[position]
-    tying = (weigher.idf[key] > 0) & ~weigher.is_common[key]
-    source, position = index.arrays.key_events.gather(key[tying])
-    place, other = owner[tying][source], index.arrays.key_events.items[position]
-    place, other = (np.concatenate(side) for side in zip((place, other), near, strict=True))
-    return _once(fresh, place, other, index=index)
 
 
 def _once(fresh: Rows, place: Rows, other: Rows, *, index: Index) -> Pair:
@@ -185,23 +159,13 @@ def _nearest(index: Index, fresh: Rows, pairs: Sequence[Pair], count: int) -> Pa
 
 
 def settle(nodes: Sequence[Rows], ties: NewTies, group: Rows, count: int, options: ClusterOptions, level: int) -> Rows:
-    """The community of each event row, with those of the nodes: one that is there, or a new one, numbered on.
+    """The community of each event row, with those of the nodes: one that is there, or a new one from `count` on.
 
-    Leiden runs on the nodes and on the communities that they have ties with, each one node of its size. Ties between
-    communities are left out, so none of them splits; where a group holds two, its nodes go to the one that they have
-    stronger ties with.
+    A node has the rows of new events that move as one; in `group` they are -1. Leiden runs on the nodes and on the
+    communities that they have ties with, each one node of its size. Ties between communities are left out, so none of
+    them splits; where a group holds two, its nodes go to the one that they have stronger ties with.
 
-    Args:
-        nodes: Rows of the new events that move as one.
-        ties: Their ties, by the place of the node.
-        group: Community of each event row before; -1 for those of the nodes.
-        count: Number of communities before.
-        options: Rounds, seed and resolution.
-        level: 0 for the finest.
-
-    Source:
-        docs/algorithm.md §reports.13.
-
+    Source: docs/algorithm.md §reports.13.
     """
     from sag_retrieval.clusters.clustering import group_sizes  # noqa: PLC0415  loads the graph library
 
@@ -251,15 +215,6 @@ def _numbered(group: Rows, nodes: int, pairs: tuple[Rows, Rows, Floats], known: 
 Tables = Mapping[str, pa.Table]
 DRIFT: Final = 0.2
 """Share of the grouped events that may come or go before an ingest groups all events again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """When all events were grouped last: how many there were, how many came or went since, how weights are scaled."""
-
-    events: int
-    moved: int
-    normal: Normal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,12 +267,10 @@ class Carried:
     moved: int
 
 
-def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Grouped) -> Carried | None:
-    """What becomes of communities in a changed release; None where more than `DRIFT` of what was grouped has changed.
+def carry(tables: Tables, index: Index, options: ClusterOptions, normal: Normal, most: float) -> Carried | None:
+    """What becomes of communities in a changed release; None where more than `most` events came or went.
 
-    Source:
-        docs/algorithm.md §reports.13.
-
+    Source: docs/algorithm.md §reports.13.
     """
     levels, events = _levels(tables, index), index.arrays.event_count
     if not levels:
@@ -325,10 +278,10 @@ def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Groupe
     found = levels[0].places(events)
     fresh = np.flatnonzero(found < 0).astype(np.int32)
     moved = len(fresh) + int(np.count_nonzero(levels[0].row < 0))
-    if grouped.moved + moved > DRIFT * grouped.events:
+    if moved > most:
         return None
     typical = [rows for rows, _ in levels[0].members()]
-    ties = _ties_of(index, fresh, typical, options, grouped.normal)
+    ties = _ties_of(index, fresh, typical, options, normal)
     nodes, tied, changes = list(fresh[:, None]), ties, list[LevelChange]()
     for number, level in enumerate(levels):
         if number:

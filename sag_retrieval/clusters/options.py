@@ -16,9 +16,7 @@ class ClusterOptions:
     Raises:
         SettingsError: If a value is out of bounds, with the value and the bound.
 
-    Source:
-        docs/algorithm.md §reports.1 to §reports.4.
-
+    Source: docs/algorithm.md §reports.1 to §reports.4.
     """
 
     method: ClusterMethod = "leiden"
@@ -59,16 +57,10 @@ class ClusterOptions:
     """Of the random numbers of the clustering."""
 
     def resolution_for(self, size: int) -> float:
-        """The resolution for `size` events: as given, else `max(.005, 3 / events)`.
-
-        Source:
-            docs/algorithm.md §reports.3.
-
-        """
+        """The resolution for `size` events: as given, else `max(.005, 3 / events)` (docs/algorithm.md §reports.3)."""
         return max(0.005, 3 / max(size, 1)) if self.resolution is None else self.resolution
 
     def __post_init__(self) -> None:
-        """Check every bound once."""
         check_options(self)
         if self.method == "key-type" and len(self.key_types) != 1:
             raise SettingsError(f"method 'key-type' groups by one key type, got {list(self.key_types)}")

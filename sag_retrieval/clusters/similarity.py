@@ -165,12 +165,7 @@ class Normal:
 
 
 def key_idf(incidence: csr_array) -> Floats:
-    """`ln(events / events with the key)`, 0 for a key that no event carries.
-
-    Source:
-        docs/algorithm.md §reports.1.
-
-    """
+    """`ln(events / events with the key)`, 0 for a key that no event carries (docs/algorithm.md §reports.1)."""
     count = incidence.sum(axis=0)
     return np.log(max(incidence.shape[0], 1) / np.where(count > 0, count, max(incidence.shape[0], 1)))
 
@@ -178,9 +173,7 @@ def key_idf(incidence: csr_array) -> Floats:
 def pair_statistics(incidence: csr_array, idf: Floats) -> Normal:
     """Mean and deviation of the shared weight over all `n(n-1)/2` pairs, zeros counted, in closed form.
 
-    Source:
-        docs/algorithm.md §reports.1.
-
+    Source: docs/algorithm.md §reports.1.
     """
     pairs = incidence.shape[0] * (incidence.shape[0] - 1) / 2
     if pairs == 0:
@@ -192,12 +185,12 @@ def pair_statistics(incidence: csr_array, idf: Floats) -> Normal:
     return Normal(mean, float(np.sqrt(variance)) if variance > 1e-12 * square else 0.0)
 
 
-def blocks(work: Floats, most: int = PAIRS_AT_ONCE) -> Iterator[tuple[int, int]]:
-    """Runs of rows (start, end) whose work sums to at most `most`, or single rows."""
+def blocks(work: Floats) -> Iterator[tuple[int, int]]:
+    """Runs of rows (start, end) whose work sums to at most `PAIRS_AT_ONCE`, or single rows."""
     cumulative = np.cumsum(work)
     start, done = 0, 0.0
     while start < len(cumulative):
-        end = max(int(np.searchsorted(cumulative, done + most, side="right")), start + 1)
+        end = max(int(np.searchsorted(cumulative, done + PAIRS_AT_ONCE, side="right")), start + 1)
         yield start, end
         start, done = end, float(cumulative[end - 1])
 
@@ -227,7 +220,10 @@ class Sharing:
         """With these weights, one for each key."""
         weighted = csr_array(incidence * weight)
         weighted.eliminate_zeros()
-        return cls(incidence, weighted, _marks(weighted))
+        marks = np.zeros(weighted.shape[0], dtype=np.uint64)  # of each event, one bit set for each key
+        event = np.repeat(np.arange(len(marks)), np.diff(weighted.indptr))
+        np.bitwise_or.at(marks, event, np.uint64(1) << (weighted.indices % 64).astype(np.uint64))
+        return cls(incidence, weighted, marks)
 
     def __call__(self, left: Rows, right: Rows) -> Floats:
         """The sum for each pair of rows."""
@@ -240,21 +236,11 @@ class Sharing:
         return found
 
 
-def _marks(carried: csr_array) -> npt.NDArray[np.uint64]:
-    """64 bits for each event, one of them set for each key: events that have no bit in common share no key."""
-    marks = np.zeros(carried.shape[0], dtype=np.uint64)
-    event = np.repeat(np.arange(len(marks)), np.diff(carried.indptr))
-    np.bitwise_or.at(marks, event, np.uint64(1) << (carried.indices % 64).astype(np.uint64))
-    return marks
-
-
 @dataclass(frozen=True, slots=True)
 class Fusion:
     """Fused weights of pairs: `alpha · normal(Σ idf of shared keys) + (1 - alpha) · cosine`.
 
-    Source:
-        docs/algorithm.md §reports.1.
-
+    Source: docs/algorithm.md §reports.1.
     """
 
     incidence: csr_array
@@ -263,11 +249,6 @@ class Fusion:
     vectors: Vectors
     alpha: float
 
-    @classmethod
-    def of(cls, incidence: csr_array, idf: Floats, vectors: Vectors, alpha: float) -> "Fusion":
-        """The fusion that is normalised over all pairs of these events."""
-        return cls(incidence, idf, pair_statistics(incidence, idf), vectors, alpha)
-
     @property
     def background(self) -> float:
         """Weight of a pair that shares no key and no meaning."""
@@ -275,10 +256,9 @@ class Fusion:
 
     def fuse(self, shared: Floats, left: Rows, right: Rows) -> Floats:
         """The fused weight of pairs whose shared weight is known."""
-        keys = self.normal(shared)
         if self.alpha == 1:
-            return keys
-        return self.alpha * keys + (1 - self.alpha) * cosines(self.vectors, left, right)
+            return self.normal(shared)
+        return self.alpha * self.normal(shared) + (1 - self.alpha) * cosines(self.vectors, left, right)
 
 
 MOST = 0.5
@@ -317,17 +297,8 @@ class Edges:
 def tying(values: Sequence[str | None], count: npt.NDArray[Any], events: int, options: ClusterOptions) -> Flags:
     """Whether each key can tie events: it is not carried by most of the events, and says more than when.
 
-    Years and months tie where types of keys are chosen: who asks for dates gets all of them.
-
-    Args:
-        values: The keys, as texts; None: a number or a flag.
-        count: Events that carry each.
-        events: Events of all.
-        options: Whether types of keys are chosen.
-
-    Source:
-        docs/algorithm.md §reports.1.
-
+    Years and months tie where types of keys are chosen: who asks for dates gets all of them. A number or a flag has no
+    text. Source: docs/algorithm.md §reports.1.
     """
     found = np.asarray(count <= max(FEW, MOST * events), np.bool_)
     if not options.key_types:
@@ -354,64 +325,57 @@ class _Pairs:
 def weigh_edges(events: EventTable, options: ClusterOptions) -> Edges:
     """The weighed pairs of the events; each event keeps its strongest, unless every pair is asked for.
 
-    Raises:
-        SettingsError: If every pair is asked for and there are more than `_ALL_PAIRS_LIMIT` events.
-
-    Source:
-        docs/algorithm.md §reports.1 and §reports.2.
-
+    Source: docs/algorithm.md §reports.1 and §reports.2.
     """
     incidence = events.incidence(options.key_types, options.without_key_types)
     incidence = csr_array(incidence * tying(events.keys.values, incidence.sum(axis=0), len(events), options))
     incidence.eliminate_zeros()
     idf = key_idf(incidence) if options.use_idf else np.ones(incidence.shape[1])
-    fusion = Fusion.of(incidence, idf, events.vectors, options.alpha)
-    if options.pairs == "all":
-        return _all_pairs(fusion, len(events), options.threshold)
-    return _candidate_pairs(fusion, options)
+    fusion = Fusion(incidence, idf, pair_statistics(incidence, idf), events.vectors, options.alpha)
+    is_all, common = options.pairs == "all", incidence.sum(axis=0) > options.common_key_limit
+    weighed = _all_pairs(fusion, options.threshold) if is_all else _candidate_pairs(fusion, common, options)
+    left, right, weight, count = weighed
+    return Edges(
+        node_count=len(events),
+        left=left,
+        right=right,
+        weight=weight,
+        background=fusion.background,
+        candidate_count=count,
+        common_keys=0 if is_all else int(np.count_nonzero(common)),
+        normal=None if is_all else fusion.normal,
+    )
 
 
-def _all_pairs(fusion: Fusion, size: int, threshold: float) -> Edges:
+_Weighed = tuple[Rows, Rows, Floats, int]
+"""Pairs with their weight, and how many were weighed."""
+
+
+def _all_pairs(fusion: Fusion, threshold: float) -> _Weighed:
+    size = fusion.incidence.shape[0]
     if size > _ALL_PAIRS_LIMIT:
         raise SettingsError(
             f"pairs='all' weighs every pair of {size} events, at most {_ALL_PAIRS_LIMIT} events are allowed; "
             "use pairs='candidates' or a narrower range"
         )
     left, right = (side.astype(np.int32) for side in np.triu_indices(size, 1))
-    shared = Sharing.of(fusion.incidence, fusion.idf)(left, right)
-    weight = fusion.fuse(shared, left, right)
+    weight = fusion.fuse(Sharing.of(fusion.incidence, fusion.idf)(left, right), left, right)
     kept = weight > threshold
-    return Edges(
-        node_count=size,
-        left=left[kept],
-        right=right[kept],
-        weight=weight[kept],
-        background=fusion.background,
-        candidate_count=2 * len(left),
-    )
+    return left[kept], right[kept], weight[kept], 2 * len(left)
 
 
-def _candidate_pairs(fusion: Fusion, options: ClusterOptions) -> Edges:
-    size = fusion.incidence.shape[0]
-    common = fusion.incidence.sum(axis=0) > options.common_key_limit
+def _candidate_pairs(fusion: Fusion, common: Flags, options: ClusterOptions) -> _Weighed:
+    size, candidates = fusion.incidence.shape[0], 0
     found: list[_Pairs] = []
-    candidates = 0
     for left, right, shared, is_mutual in _proposals(fusion, common, options):
         candidates += len(left) * (1 + is_mutual)
         pairs = _Pairs(left, right, fusion.fuse(shared, left, right))
         pairs = pairs[pairs.weight > options.threshold]
         found += [_strongest(each, options.strongest) for each in ([pairs, pairs.turned()] if is_mutual else [pairs])]
-    left, right, weight = _undirected(_join(found, size, options.strongest), size)
-    return Edges(
-        node_count=size,
-        left=left,
-        right=right,
-        weight=weight,
-        background=fusion.background,
-        candidate_count=candidates,
-        common_keys=int(np.count_nonzero(common)),
-        normal=fusion.normal,
-    )
+    joined = _join(found, size, options.strongest)
+    low, high = np.minimum(joined.left, joined.right), np.maximum(joined.left, joined.right)
+    _, once = np.unique(low * np.int64(size) + high, return_index=True)
+    return low[once], high[once], joined.weight[once], candidates
 
 
 def _proposals(fusion: Fusion, common: Flags, options: ClusterOptions) -> Iterator[tuple[Rows, Rows, Floats, bool]]:
@@ -458,9 +422,3 @@ def _join(found: list[_Pairs], size: int, count: int) -> _Pairs:
     )
     _, once = np.unique(joined.left * np.int64(size) + joined.right, return_index=True)
     return _strongest(joined[once], count)
-
-
-def _undirected(pairs: _Pairs, size: int) -> tuple[Rows, Rows, Floats]:
-    low, high = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
-    _, once = np.unique(low * np.int64(size) + high, return_index=True)
-    return low[once], high[once], pairs.weight[once]

@@ -3,9 +3,10 @@
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -29,46 +30,32 @@ _STRING, _INT, _FLOAT = pa.string(), pa.int32(), pa.float64()
 EventIds: TypeAlias = Sequence[str] | pa.Array
 """Of every event row."""
 _SENTENCE = pa.struct([("text", _STRING), ("event_ids", pa.list_(_STRING))])
+_OF_ALL = ("edge_count", "candidate_count", "common_keys")
+"""Figures of the grouping, told for every level."""
+
+
+def _schema(**types: pa.DataType) -> pa.Schema:
+    """Columns without nulls, but for the parent: the coarsest communities have none."""
+    return pa.schema([pa.field(name, kind, nullable=name == "parent_id") for name, kind in types.items()])
+
+
 COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
-    "communities": pa.schema(
-        [
-            pa.field("community_id", _STRING, nullable=False),
-            pa.field("parent_id", _STRING),
-            pa.field("level", _INT, nullable=False),
-            pa.field("size", _INT, nullable=False),
-            pa.field("title", _STRING, nullable=False),
-            pa.field("summary", _STRING, nullable=False),
-            pa.field("sentences", pa.list_(_SENTENCE), nullable=False),
-            pa.field("keys", pa.list_(_STRING), nullable=False),
-            pa.field("weight", _FLOAT, nullable=False),
-            pa.field("conductance", _FLOAT, nullable=False),
-        ]
+    "communities": _schema(
+        **dict.fromkeys(("community_id", "parent_id"), _STRING),
+        **dict.fromkeys(("level", "size"), _INT),
+        **dict.fromkeys(("title", "summary"), _STRING),
+        sentences=pa.list_(_SENTENCE),
+        keys=pa.list_(_STRING),
+        **dict.fromkeys(("weight", "conductance"), _FLOAT),
     ),
-    "community_events": pa.schema(
-        [
-            pa.field("community_id", _STRING, nullable=False),
-            pa.field("event_id", _STRING, nullable=False),
-            pa.field("centrality", _FLOAT, nullable=False),
-        ]
-    ),
-    "community_ties": pa.schema(
-        [
-            pa.field("one", _STRING, nullable=False),
-            pa.field("other", _STRING, nullable=False),
-            pa.field("weight", _FLOAT, nullable=False),
-        ]
-    ),
-    "community_levels": pa.schema(
-        [
-            pa.field("level", _INT, nullable=False),
-            pa.field("communities", _INT, nullable=False),
-            pa.field("modularity", _FLOAT, nullable=False),
-            pa.field("coverage", _FLOAT, nullable=False),
-            pa.field("conductance", _FLOAT, nullable=False),
-            pa.field("edge_count", _INT, nullable=False),
-            pa.field("candidate_count", pa.int64(), nullable=False),
-            pa.field("common_keys", _INT, nullable=False),
-        ]
+    "community_events": _schema(community_id=_STRING, event_id=_STRING, centrality=_FLOAT),
+    "community_ties": _schema(one=_STRING, other=_STRING, weight=_FLOAT),
+    "community_levels": _schema(
+        **dict.fromkeys(("level", "communities"), _INT),
+        **dict.fromkeys(("modularity", "coverage", "conductance"), _FLOAT),
+        edge_count=_INT,
+        candidate_count=pa.int64(),
+        common_keys=_INT,
     ),
 }
 """Communities, their events (most typical first), strongest ties, and one row of figures per level."""
@@ -76,27 +63,15 @@ COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
 
 def communities_tables(communities: Communities, event_ids: EventIds) -> dict[str, pa.Table]:
     """The tables of `COMMUNITY_SCHEMAS`, in the order of the communities."""
-    figures = [
-        {
-            "level": each.level,
-            "communities": each.communities,
-            "modularity": each.modularity,
-            "coverage": each.coverage,
-            "conductance": each.conductance,
-            "edge_count": communities.edge_count,
-            "candidate_count": communities.candidate_count,
-            "common_keys": communities.common_keys,
-        }
-        for each in communities.quality
-    ]
+    of_all = {name: getattr(communities, name) for name in _OF_ALL}
+    listed = {
+        "community_ties": [asdict(each) for each in communities.ties],
+        "community_levels": [asdict(each) | of_all for each in communities.quality],
+    }
     return {
         "communities": community_rows(communities),
         "community_events": _members_table(communities, event_ids),
-        "community_ties": pa.Table.from_pydict(
-            {name: [getattr(each, name) for each in communities.ties] for name in Tie.__slots__},
-            COMMUNITY_SCHEMAS["community_ties"],
-        ),
-        "community_levels": pa.Table.from_pylist(figures, COMMUNITY_SCHEMAS["community_levels"]),
+        **{name: pa.Table.from_pylist(rows, COMMUNITY_SCHEMAS[name]) for name, rows in listed.items()},
     }
 
 
@@ -124,44 +99,42 @@ def _members_table(communities: Communities, event_ids: EventIds) -> pa.Table:
     sizes = [len(each.members) for each in communities]
     member = np.concatenate([np.zeros(0, np.int32), *(each.members for each in communities)])
     centrality = np.concatenate([np.zeros(0), *(each.centrality for each in communities)])
-    number = np.repeat(np.arange(len(sizes)), sizes)
     ids = pa.array([each.community_id for each in communities], _STRING)
     known = event_ids if isinstance(event_ids, pa.Array) else pa.array(event_ids, _STRING)
-    columns = [ids.take(pa.array(number)), known.take(pa.array(member)), centrality]
-    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=COMMUNITY_SCHEMAS["community_events"])
+    columns = [
+        ids.take(pa.array(np.repeat(np.arange(len(sizes)), sizes))),
+        known.take(pa.array(member)),
+        pa.array(centrality),
+    ]
+    return pa.Table.from_arrays(columns, schema=COMMUNITY_SCHEMAS["community_events"])
 
 
 def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> Communities:
-    """The communities of tables written by `communities_tables`, over the same events in any order.
-
-    Events that are not among `event_ids` are left out.
+    """The communities of tables written by `communities_tables`, over events in any order; others are left out.
 
     Raises:
         SchemaMismatch: If a table lacks a column or has one too many.
-
     """
     for name, schema in COMMUNITY_SCHEMAS.items():
         given, promised = set(tables[name].column_names), set(schema.names)
         if given != promised:
             raise SchemaMismatch(name, promised - given, given - promised)
     members = _members(tables, event_ids)
+    listed = [row for row in tables["communities"].to_pylist() if row["community_id"] in members]
+    found = [_community(row, *members[row["community_id"]]) for row in listed]
+    return with_figures(found, tables, {name: name for name in members})
+
+
+def with_figures(found: Sequence[Community], tables: Mapping[str, pa.Table], ids: Mapping[str, str]) -> Communities:
+    """Communities with figures and ties of tables, by the ids that those of the tables have now."""
     figures = tables["community_levels"].to_pylist()
-    first = figures[0] if figures else {"edge_count": 0, "candidate_count": 0, "common_keys": 0}
+    of_all: dict[str, Any] = figures[0] if figures else dict.fromkeys(_OF_ALL, 0)
+    ties = (each for each in tables["community_ties"].to_pylist() if each["one"] in ids and each["other"] in ids)
     return Communities(
-        communities=tuple(
-            _community(row, members[row["community_id"]])
-            for row in tables["communities"].to_pylist()
-            if row["community_id"] in members
-        ),
+        communities=tuple(found),
         quality=tuple(Quality(**{name: each[name] for name in Quality.__slots__}) for each in figures),
-        ties=tuple(
-            Tie(**each)
-            for each in tables["community_ties"].to_pylist()
-            if each["one"] in members and each["other"] in members
-        ),
-        edge_count=first["edge_count"],
-        candidate_count=first["candidate_count"],
-        common_keys=first["common_keys"],
+        ties=tuple(Tie(ids[each["one"]], ids[each["other"]], each["weight"]) for each in ties),
+        **{name: of_all[name] for name in _OF_ALL},
     )
 
 
@@ -185,33 +158,26 @@ def _members(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> dict[s
     return {listed[n]: (event[part], centrality[part]) for n, part in zip(present.tolist(), parts, strict=True)}
 
 
-def _community(row: Mapping[str, object], members: tuple[Rows, Floats]) -> Community:
-    values = {name: row[name] for name in ("community_id", "parent_id", "level", "weight", "conductance", "title")}
-    sentences: Sequence[Mapping[str, Sequence[str] | str]] = row["sentences"]  # type: ignore[assignment]
+def _community(row: Mapping[str, Any], members: Rows, centrality: Floats) -> Community:
+    names = ("community_id", "parent_id", "level", "weight", "conductance", "title")
     return Community(
-        **values,  # type: ignore[arg-type]
-        members=members[0],
-        centrality=members[1],
-        summary=tuple(CitedSentence(str(each["text"]), tuple(each["event_ids"])) for each in sentences),
-        keys=tuple(row["keys"]),  # type: ignore[arg-type]
+        **{name: row[name] for name in names},
+        members=members,
+        centrality=centrality,
+        summary=cited_sentences(row),
+        keys=tuple(row["keys"]),
     )
 
 
+def cited_sentences(row: Mapping[str, Any]) -> tuple[CitedSentence, ...]:
+    """The summary of a row of `communities`."""
+    return tuple(CitedSentence(each["text"], tuple(each["event_ids"])) for each in row["sentences"])
+
+
 def write_communities(
-    folder: Path,
-    communities: Communities,
-    event_ids: EventIds,
-    finish: Callable[[Path], object] = lambda _: None,
+    folder: Path, communities: Communities, event_ids: EventIds, finish: Callable[[Path], object] = lambda _: None
 ) -> None:
-    """Write communities into a folder that appears whole or not at all.
-
-    Args:
-        folder: Where; it does not exist yet.
-        communities: What is stored.
-        event_ids: Of every event row.
-        finish: Called with the folder before it gets its name: adds further files.
-
-    """
+    """Write communities into a new folder that appears whole or not at all; `finish` adds further files to it."""
     with drafted(folder) as draft:
         for name, rows in communities_tables(communities, event_ids).items():
             shared = [each for each in ("community_id", "parent_id") if each in rows.column_names]

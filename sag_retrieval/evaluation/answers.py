@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse import issparse
 
 from sag_retrieval.ask.answer import Answer
 from sag_retrieval.ask.cited import without_markers
-from sag_retrieval.core.errors import QueryError, SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.runner import KS, ScoredOutcome, ScoredOutcomes
@@ -42,7 +43,7 @@ class Evaluator:
     def summary(self) -> dict[str, float]:
         """Mean of every score over the records that had it; empty before the first record."""
         names = dict.fromkeys(name for scores in self.seen for name in scores)
-        return {name: float(np.mean([s[name] for s in self.seen if name in s])) for name in names}
+        return {name: fmean(scores[name] for scores in self.seen if name in scores) for name in names}
 
 
 def answer_score(name: str, metric: Callable[[str, str], float]) -> Score:
@@ -129,14 +130,9 @@ RECORD_SCORES: dict[str, Score] = ANSWER_SCORES | {
 
 
 def evaluators(names: Iterable[str] = RECORD_SCORES) -> list[Evaluator]:
-    """A fresh evaluator for each name.
-
-    Raises:
-        ValueError: If a name is unknown; the message lists those there are.
-    """
+    """A fresh evaluator for each name; an unknown one is refused."""
     chosen = list(names)
-    unknown = [name for name in chosen if name not in RECORD_SCORES]
-    if unknown:
+    if unknown := [name for name in chosen if name not in RECORD_SCORES]:
         raise SettingsError(f"unknown measures {unknown}; there are {list(RECORD_SCORES)}")
     return [Evaluator(RECORD_SCORES[name]) for name in chosen]
 
@@ -172,9 +168,9 @@ class AnswersEvaluation(ScoredOutcomes):
             "mode": self.mode,
             "questions": len(self.outcomes),
             **self._means(),
-            "found": _mean([each["is_found"] for each in told]),
-            "calls_per_question": _mean([each["calls"] for each in told]),
-            "tokens_per_question": _mean([each["tokens"] for each in told]),
+            "found": fmean(each["is_found"] for each in told),
+            "calls_per_question": fmean(each["calls"] for each in told),
+            "tokens_per_question": fmean(each["tokens"] for each in told),
             "seconds_per_query": self.seconds_per_query(),
             "per_question": [outcome.to_dict() for outcome in self.outcomes],
         }
@@ -187,14 +183,9 @@ def evaluate_answers(
 
     It is called with the text of a question, and with its keys after it where it names some. A question with neither
     answers nor gold documents is unanswerable: it scores `refused`.
-
-    Raises:
-        QueryError: If there is no question.
     """
     outcomes = tuple(_outcome(each, ask(each.question, *([each.keys] if each.keys else [])), ks) for each in questions)
-    if not outcomes:
-        raise QueryError("there is no question to evaluate")
-    return AnswersEvaluation(outcomes, mode or outcomes[0].found.mode)
+    return AnswersEvaluation(outcomes, mode or next((each.found.mode for each in outcomes), ""))
 
 
 def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> ScoredOutcome:
@@ -217,7 +208,3 @@ def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> ScoredOut
         "notes": list(answer.notes),
     }
     return ScoredOutcome(question, told, scores, answer)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))

@@ -11,7 +11,6 @@ from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.language.data import patterns
 from sag_retrieval.language.words import fold, is_cjk, normal_form
 
-Tokens = Callable[[str], list[str]]
 Match = Literal["contains", "exact", "overlap"]
 
 OVERLAP_THRESHOLD = 0.3
@@ -21,7 +20,6 @@ _ARTICLES = patterns("en")["article"]
 _ASCII_MARKS = str.maketrans("", "", string.punctuation)
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 _APOSTROPHES = str.maketrans("", "", "‘’")
-_ANSWER_IS = patterns("en")["answer_is"]
 
 
 def normalise(text: str) -> str:
@@ -33,7 +31,8 @@ def normalise(text: str) -> str:
         >>> normalise("The  Eiffel Tower, it’s in Paris。")
         'eiffel tower its in paris'
     """
-    spaced = "".join(" " if _is_foreign_mark(c) else c for c in text.translate(_APOSTROPHES))
+    characters = text.translate(_APOSTROPHES)
+    spaced = "".join(c if c.isascii() or unicodedata.category(c)[0] != "P" else " " for c in characters)
     folded = normal_form("NFKC", spaced).lower().translate(_ASCII_MARKS)
     return " ".join(_ARTICLES.sub(" ", folded).split())
 
@@ -53,26 +52,22 @@ def exact_match(generated: str, reference: str) -> float:
     return float(normalise(generated) == normalise(reference))
 
 
-def f1(generated: str, reference: str, words: Tokens = answer_words) -> float:
+def f1(generated: str, reference: str) -> float:
     """Harmonic mean of precision and recall of words with their counts; both empty 1, one empty 0."""
-    left, right = words(generated), words(reference)
+    left, right = answer_words(generated), answer_words(reference)
     if not left or not right:
         return float(left == right)
-    shared = _shared(left, right)
-    return 2 * shared / (len(left) + len(right))
+    return 2 * _shared(left, right) / (len(left) + len(right))
 
 
-def recall(generated: str, reference: str, words: Tokens = answer_words) -> float:
+def recall(generated: str, reference: str) -> float:
     """Share of the reference's words, with their counts, that the answer has; an empty reference gives 0."""
-    left, right = words(generated), words(reference)
+    left, right = answer_words(generated), answer_words(reference)
     return _shared(left, right) / len(right) if right else 0.0
 
 
 def rouge_l(generated: str, reference: str) -> float:
-    """F1 of the longest common subsequence of words; 0 if either text has none.
-
-    Source: docs/algorithm.md §evaluation.2.
-    """
+    """F1 of the longest common subsequence of words; 0 if either text has none (docs/algorithm.md §evaluation.2)."""
     left, right = (_LETTERS_OR_DIGITS.findall(" ".join(plain_words(t))) for t in (generated, reference))
     if not left or not right:
         return 0.0
@@ -80,18 +75,14 @@ def rouge_l(generated: str, reference: str) -> float:
 
 
 def accuracy(generated: str, reference: str, match: Match = "contains") -> float:
-    """1 if the answer is right: it contains the reference, equals it, or has 30 % of its distinct words.
-
-    Raises:
-        ValueError: If `match` is none of the three.
-    """
+    """1 if the answer is right: it contains the reference, equals it, or has 30 % of its distinct words."""
     if match == "overlap":
         return float(context_recall(generated, reference) >= OVERLAP_THRESHOLD)
     if match == "exact":
         return exact_match(generated, reference)
     if match == "contains":
-        needle = answer_words(reference)
-        return float(bool(needle) and _has_run(answer_words(generated), needle))
+        text, run = (" ".join(["", *answer_words(each), ""]) for each in (generated, reference))
+        return float(bool(run.strip()) and run in text)
     raise SettingsError(f"match {match!r} is none of 'contains', 'exact', 'overlap'")
 
 
@@ -112,21 +103,8 @@ def best(metric: Callable[[str, str], float], generated: str, references: Iterab
     return max((metric(generated, reference) for reference in references), default=0.0)
 
 
-def extract_answer(text: str) -> str:
-    """What follows the last "answer is", or the whole text where nothing does."""
-    return _ANSWER_IS.split(text)[-1].strip() or text.strip()
-
-
-def _is_foreign_mark(character: str) -> bool:
-    return not character.isascii() and unicodedata.category(character).startswith("P")
-
-
 def _shared(left: Sequence[str], right: Sequence[str]) -> int:
     return (Counter(left) & Counter(right)).total()
-
-
-def _has_run(text: Sequence[str], run: Sequence[str]) -> bool:
-    return f" {' '.join(run)} " in f" {' '.join(text)} "
 
 
 def _longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
@@ -151,11 +129,7 @@ def distinct(documents: Iterable[str]) -> list[str]:
 
 
 def recall_at(documents: Iterable[str], gold: Iterable[str], k: int) -> float:
-    """Share of the gold documents among the first k distinct documents (docs/algorithm.md §evaluation.3).
-
-    Raises:
-        ValueError: If there is no gold document: the share is undefined then.
-    """
+    """Share of the gold documents, at least one, among k distinct documents (docs/algorithm.md §evaluation.3)."""
     wanted = set(gold)
     if not wanted:
         raise ValueError("recall needs at least one gold document")
@@ -179,9 +153,7 @@ def evidence_coverage(texts: Sequence[str], evidence: Sequence[str | Sequence[st
     """Share of evidence sentences within the first `characters` returned characters.
 
     White space, case and marks are ignored; a sentence counts when all of it is inside, the cells of a table row when
-    every cell is. No evidence gives 0.
-
-    Source: docs/algorithm.md §evaluation.4.
+    every cell is. No evidence gives 0. Source: docs/algorithm.md §evaluation.4.
     """
     pieces = [(piece,) if isinstance(piece, str) else piece for piece in evidence]
     wanted = [piece for piece in pieces if any(map(_bare, piece))]
@@ -206,11 +178,6 @@ def find_quote(text: str, quote: str) -> tuple[int, int] | None:
     wanted = _bare(quote)
     first = "".join(letter for _, letter in kept).find(wanted) if wanted else -1
     return None if first < 0 else (kept[first][0], kept[first + len(wanted) - 1][0] + 1)
-
-
-def held_share(found: Sequence[Iterable[int]], count: int, k: int) -> float:
-    """Share of `count` pieces of evidence that the first k passages hold; `found`: the pieces of each passage."""
-    return len({piece for pieces in found[:k] for piece in pieces}) / count
 
 
 def _bare(text: str) -> str:

@@ -1,7 +1,7 @@
 """Read questions with their right answers and gold documents from JSON Lines, reporting each fault with its line."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -81,9 +81,7 @@ class Question(BaseModel):
 def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = None) -> list[Question]:
     """The questions of a file, one JSON object per line; one without `id` gets its line's number.
 
-    Args:
-        path: The file.
-        on_fault: Called with the number and fault of each line that is no question; such lines are then left out.
+    Lines that are no question are left out and given to `on_fault`.
 
     Raises:
         SourceError: If the file cannot be read or holds no question; without `on_fault` also if it repeats an id or
@@ -123,7 +121,6 @@ def _divided(text: str) -> tuple[list[Question], list[str]]:
 
 
 def _read(number: int, line: str) -> Question | str:
-    """The question of a line, or why it is none."""
     try:
         given = json.loads(line)
     except json.JSONDecodeError as error:
@@ -148,13 +145,9 @@ def _faults(faults: list[str]) -> str:
 
 
 def locate_evidence(questions: Iterable[Question], text_of: Callable[[str], str | None]) -> list[Question]:
-    """The questions with a place for every piece of evidence that names its document.
+    """The questions with a place for every piece of evidence in a document that there is a text of.
 
-    Cells of a table row are no run of text and stay as they are. Without a text the document is not there to look at.
-
-    Args:
-        questions: As they were read.
-        text_of: The text of a document by its id; None if there is no such document.
+    Cells of a table row are no run of text and stay as they are.
 
     Raises:
         QueryError: If a quote or a place is not in its document; the message names question and document.
@@ -176,13 +169,9 @@ def _placed(question: Question, evidence: Evidence, text_of: Callable[[str], str
     places = [find_quote(text, quote) for quote in evidence.text]
     if None in places:
         raise _missing(question, evidence, f"quotes {evidence.text[places.index(None)]!r}, which is not in its text")
-    return evidence if len(evidence.text) > 1 else _at(evidence, places)
-
-
-def _at(evidence: Evidence, places: Sequence[tuple[int, int] | None]) -> Evidence:
-    (place,) = places
-    assert place is not None
-    return evidence.model_copy(update={"start": place[0], "end": place[1]})
+    if len(places) > 1 or places[0] is None:
+        return evidence
+    return evidence.model_copy(update={"start": places[0][0], "end": places[0][1]})
 
 
 def _missing(question: Question, evidence: Evidence, fault: str) -> QueryError:

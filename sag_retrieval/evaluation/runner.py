@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import Any, Final, Literal, cast
+from types import SimpleNamespace
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow as pa
 from sag_retrieval.ask.options import FoundPassage, FoundPassages, SearchFunction
 from sag_retrieval.core.errors import QueryError, SettingsError
 from sag_retrieval.core.public import Convertible
-from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, held_share, holds, recall_scores
+from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, holds, recall_scores
 from sag_retrieval.evaluation.questions import Evidence, Question
 
 SAMPLES = 2000
@@ -29,10 +30,7 @@ class Interval:
 
 
 def bootstrap(values: Sequence[float]) -> Interval:
-    """The mean of some values and its 95 % interval; without values all zero.
-
-    Source: docs/algorithm.md §evaluation.5.
-    """
+    """The mean of some values and its 95 % interval; without values all zero (docs/algorithm.md §evaluation.5)."""
     if not len(values):
         return Interval(0.0, 0.0, 0.0)
     given = np.asarray(values, dtype=np.float64)
@@ -42,11 +40,7 @@ def bootstrap(values: Sequence[float]) -> Interval:
 
 
 def paired_difference(left: Mapping[str, float], right: Mapping[str, float]) -> Interval:
-    """Mean of left − right over the same questions, with its interval.
-
-    Raises:
-        QueryError: If the two were not measured on the same questions.
-    """
+    """Mean of left − right with its interval; both have to be measured on the same questions."""
     if left.keys() != right.keys():
         odd = sorted(left.keys() ^ right.keys())
         raise QueryError(f"{len(odd)} questions were measured on one side only, such as {odd[:3]}")
@@ -87,6 +81,10 @@ class ScoredOutcomes(Convertible):
     """Scores of every question. A mean is over the questions that have the score."""
 
     outcomes: tuple[ScoredOutcome, ...]
+
+    def __post_init__(self) -> None:
+        if not self.outcomes:
+            raise QueryError("there is no question to evaluate")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,10 +137,6 @@ class Evaluation(ScoredOutcomes):
         """Share of questions with every gold document among the first k."""
         return self.score(f"all_gold@{k}")
 
-    def evidence(self) -> Interval:
-        """Mean share of evidence sentences within the first 3,000 returned characters."""
-        return self.score("evidence")
-
     def stages(self) -> dict[str, float]:
         """For each stage of the search that reports its candidates: mean share of gold documents still among them."""
         shares = [o.told["stages"] for o in self.outcomes if "stages" in o.told]
@@ -165,7 +159,7 @@ class Evaluation(ScoredOutcomes):
         scores = {f"{name}@{k}": self.score(f"{name}@{k}") for name in (*names, "passage_recall") for k in self.ks}
         means = {name: interval.mean for name, interval in scores.items()}
         bounds = {name: [interval.low, interval.high] for name, interval in scores.items()}
-        passages = {"evidence": self.evidence().mean, "passage_recall": self._by_k("passage_recall", means)}
+        passages = {"evidence": self.score("evidence").mean, "passage_recall": self._by_k("passage_recall", means)}
         stages = self.stages()
         return {
             "method": self.method,
@@ -180,7 +174,6 @@ class Evaluation(ScoredOutcomes):
         }
 
     def _line(self, outcome: ScoredOutcome) -> dict[str, Any]:
-        """One line of `per_question`."""
         scores = outcome.scores
         passages = {name: value for name, value in scores.items() if name == "evidence"}
         if passages:
@@ -201,7 +194,7 @@ def evaluate(
     explained: Callable[[Question], FoundPassages] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
-    """The outcome of a search for every question.
+    """The outcome of a search for every question, under the name of its method.
 
     Args:
         search: The method that is measured.
@@ -210,25 +203,16 @@ def evaluate(
         method: Its name in the result.
         explained: The same search with a trace that counts gold documents by stage; not timed.
         clock: Returns seconds.
-
-    Raises:
-        QueryError: If there is no question, or a k is below 1.
     """
     wanted = checked_cuts(ks)
     outcomes = tuple(_outcomes(search, questions, wanted, clock))
     if explained is not None:
         outcomes = tuple(_with_stages(outcome, explained(outcome.question)) for outcome in outcomes)
-    if not outcomes:
-        raise QueryError("there is no question to evaluate")
     return Evaluation(outcomes, method, wanted)
 
 
 def checked_cuts(ks: Sequence[int]) -> tuple[int, ...]:
-    """Each cut-off once, in order.
-
-    Raises:
-        QueryError: If there is none, or one is below 1.
-    """
+    """Each cut-off once, in order; a QueryError if there is none, or one is below 1."""
     cuts = tuple(sorted(set(ks)))
     if not cuts or cuts[0] < 1:
         raise QueryError(f"k must be at least 1, got {list(ks)}")
@@ -265,18 +249,13 @@ def _with_enough_documents(
 def _outcome(question: Question, result: FoundPassages, ks: tuple[int, ...], seconds: float) -> ScoredOutcome:
     documents = distinct(hit.document_id for hit in result.hits)[: ks[-1]]
     told = {"gold_documents": list(question.gold_documents), "documents": documents, "seconds": seconds}
-    scores = recall_scores(documents, question.gold_documents, ks) | _passage_recall(result, question.evidence, ks)
-    if question.evidence:
+    scores = recall_scores(documents, question.gold_documents, ks)
+    if evidence := question.evidence:
+        held = [{n for n, piece in enumerate(evidence) if _is_in(piece, hit)} for hit in result.hits[: ks[-1]]]
+        scores |= {f"passage_recall@{k}": len(set[int]().union(*held[:k])) / len(evidence) for k in ks}
         texts = [hit.text for hit in result.hits]
-        scores["evidence"] = evidence_coverage(texts, [piece.text for piece in question.evidence], CHARACTERS)
+        scores["evidence"] = evidence_coverage(texts, [piece.text for piece in evidence], CHARACTERS)
     return ScoredOutcome(question, told, scores)
-
-
-def _passage_recall(result: FoundPassages, evidence: Sequence[Evidence], ks: Sequence[int]) -> dict[str, float]:
-    if not evidence:
-        return {}
-    found = [[n for n, piece in enumerate(evidence) if _is_in(piece, hit)] for hit in result.hits[: ks[-1]]]
-    return {f"passage_recall@{k}": held_share(found, len(evidence), k) for k in ks}
 
 
 def _is_in(piece: Evidence, hit: FoundPassage) -> bool:
@@ -296,8 +275,7 @@ def _with_stages(outcome: ScoredOutcome, result: FoundPassages) -> ScoredOutcome
     return replace(outcome, told={**outcome.told, "stages": shares}) if shares else outcome
 
 
-@dataclass(frozen=True, slots=True)
-class GivenPassage:
+class GivenPassage(NamedTuple):
     """What a retriever of somebody's own found."""
 
     document_id: str
@@ -305,24 +283,11 @@ class GivenPassage:
     start: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GivenPassages:
-    """Its passages, best first."""
-
-    hits: tuple[GivenPassage, ...]
-    keys: tuple[()] = ()
-    trace: Mapping[str, Any] = field(default_factory=dict)
-
-
 def named_retriever(place: str) -> SearchFunction:
-    """A retriever of one's own as what `evaluate` measures.
+    """A retriever of one's own, by `module:function`, as what `evaluate` measures.
 
-    Args:
-        place: `module:function`. The function takes a question and how many passages are wanted, and gives them best
-            first: ids of documents, or pairs of such an id and the text that was found.
-
-    Raises:
-        SettingsError: If there is no such function.
+    The function takes a question and how many passages are wanted, and gives them best first: ids of documents, or
+    pairs of such an id and the text that was found.
     """
     try:
         ask = resolve_name(place)
@@ -331,8 +296,8 @@ def named_retriever(place: str) -> SearchFunction:
             f"--retriever {place}: {error}; name a function as `module:function` that takes a question and a count"
         ) from error
 
-    def search(text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> GivenPassages:  # noqa: ARG001
-        found = ask(text, top_k)
-        return GivenPassages(tuple(GivenPassage(*((one,) if isinstance(one, str) else one)) for one in found))
+    def search(text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> SimpleNamespace:  # noqa: ARG001
+        found = [GivenPassage(*((one,) if isinstance(one, str) else one)) for one in ask(text, top_k)]
+        return SimpleNamespace(hits=found, keys=(), trace={})
 
     return cast("SearchFunction", search)

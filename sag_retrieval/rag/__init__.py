@@ -1,15 +1,7 @@
 """Operators on a `RAGData` record: retrieval, reranking, refining, prompt, generation (docs/algorithm/answers.md)."""
 
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, Refiner, SummaryRefiner
-from sag_retrieval.rag.rerank import (
-    CrossEncoderReranker,
-    ModelReranker,
-    PageRankReranker,
-    PassageSource,
-    Reranker,
-    SegmentReranker,
-    SourceDocument,
-)
+from sag_retrieval.rag.rerank import CrossEncoderReranker, ModelReranker, PageRankReranker, Reranker, SegmentReranker
 from sag_retrieval.rag.retrieve import AskRetriever, MethodRetriever, Retriever
 from sag_retrieval.rag.stages import (
     DocumentStage,
@@ -32,7 +24,6 @@ __all__ = [  # noqa: RUF022  in the order of the stages
     "AskRetriever", "MethodRetriever", "Retriever",
     # reranking
     "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker",
-    "PassageSource", "SourceDocument",
     # refining
     "ExtractiveRefiner", "ModelRefiner", "Refiner", "SummaryRefiner",
     # prompt and generation

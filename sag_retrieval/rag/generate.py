@@ -97,11 +97,7 @@ class SummaryRefiner(Refiner):
     """
 
     def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:  # noqa: ARG002
-        """Central sentences of each item.
-
-        Raises:
-            SettingsError: If sumy is not installed.
-        """
+        """Central sentences of each item; a SettingsError if sumy is not installed."""
         texts = [item["text"] for item in items]
         share = min(1.0, self.budget / max(sum(map(len, texts)), 1))
         try:
@@ -136,11 +132,7 @@ class ModelRefiner(Refiner):
 
 
 def central_sentences(text: str, budget: int) -> str:
-    """The most central sentences by sumy's TextRank within a budget of characters, in their order; at least one.
-
-    Raises:
-        ImportError: If sumy is not installed.
-    """
+    """The most central sentences by sumy's TextRank within a budget of characters, in their order; at least one."""
     every = sentences(text)
     ranked: list[tuple[int, int]] = []
     for at in range(0, len(every), _WINDOW):
@@ -216,12 +208,7 @@ class Generator(Stage):
     """Longest answer; None: the model's own limit."""
 
     def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:
-        """The answer, and the prompt where this stage wrote it.
-
-        Raises:
-            QueryError: If there is no prompt.
-            ModelError: If the model gave no usable answer.
-        """
+        """The answer, and the prompt where this stage wrote it; a QueryError where there is none."""
         prompt, written = data.get("prompt"), {}
         if self.promptor is not None and not has_current_prompt(data):
             prompt = self.promptor.write(data)

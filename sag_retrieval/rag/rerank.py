@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -18,6 +18,7 @@ from sag_retrieval.models.protocols import AnswerShape, ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, metadata_of, query_of, titles_of
 from sag_retrieval.release.mapped_arrays import CsrLists, group
+from sag_retrieval.search.lookup import DocumentResult
 from sag_retrieval.search.segments import (
     PRESETS,
     RankedChunk,
@@ -84,10 +85,12 @@ class ModelReranker(Reranker):
     """Characters shown of a document."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
-        """Items with the chosen ones first."""
+        """Items with the chosen ones first; scores decrease evenly from 1."""
         chosen = self._chosen(query, items[: self.shown])
         mode = "model" if chosen else "heuristic"
-        return [item | {"mode": mode} for item in reordered(items, with_choice(items, chosen))]
+        order = list(dict.fromkeys([*chosen, *range(len(items))]))
+        scored = [(at, 1 - place / len(order)) for place, at in enumerate(order)]
+        return [item | {"mode": mode} for item in reordered(items, scored)]
 
     def _chosen(self, query: str, items: Sequence[Item]) -> list[int]:
         if self.chat is None:
@@ -110,11 +113,7 @@ class CrossEncoderReranker(Reranker):
     """Cross-encoder: `fastembed:<name or folder>`, or another name or folder, of sentence-transformers."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
-        """Items by relevance; ties keep their order.
-
-        Raises:
-            SettingsError: If no model is given, or one is named and its extra is not installed, or it cannot be loaded.
-        """
+        """Items by relevance; ties keep their order."""
         if not self.model:
             raise SettingsError(
                 "a cross-encoder needs `model`: a name, a folder or a function of (question, text) pairs"
@@ -128,9 +127,7 @@ def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:
     """Positions of the items and their PageRank over shared keys, with sum 1, best first; ties keep their order.
 
     Walks go from item to key to item and start at items in proportion to their score, scaled so that the lowest has
-    a tenth of the highest; walks at an item without keys restart.
-
-    Source: docs/algorithm.md §rag.2.
+    a tenth of the highest; walks at an item without keys restart. Source: docs/algorithm.md §rag.2.
     """
     if not items:
         return []
@@ -145,19 +142,12 @@ def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:
     return [(int(at), float(rank[at])) for at in np.argsort(-rank, kind="stable")]
 
 
-def with_choice(items: Sequence[Item], chosen: Sequence[int]) -> list[tuple[int, float]]:
-    """Positions of the items, the chosen ones first, the rest in their order; scores decrease evenly from 1."""
-    order = list(dict.fromkeys([*chosen, *range(len(items))]))
-    return [(at, 1 - place / len(order)) for place, at in enumerate(order)]
-
-
 def reordered(items: Sequence[Item], order: Sequence[tuple[int, float]]) -> list[Item]:
     """Items in a new order with their new score, and their rank before, from 1."""
     return [items[at] | {"score": score, "previous_rank": at + 1} for at, score in order]
 
 
 def _links(items: Sequence[Item]) -> tuple[CsrLists, CsrLists]:
-    """The keys of each item, and the items of each key."""
     pairs = [(at, key) for at, item in enumerate(items) for key in sorted(set(_keys(item)))]
     number = {key: n for n, key in enumerate(dict.fromkeys(key for _, key in pairs))}
     rows = np.array([at for at, _ in pairs], dtype=np.int32)
@@ -170,27 +160,6 @@ def _keys(item: Item) -> list[str]:
     return [f"{key.get('type', '')}\x1f{key.get('value', '')}" if isinstance(key, dict) else str(key) for key in keys]
 
 
-@dataclass(frozen=True, slots=True)
-class PassageSource:
-    """A document's text and the spans of its chunks, in order, for documents of no release."""
-
-    text: str
-    spans: Sequence[tuple[int, int]]
-    sections: Sequence[str] = ()
-    """Of each chunk the section, such as its id; empty: segments do not complete sections."""
-
-
-class SourceDocument(Protocol):
-    """What segments are cut from: `release.document(document_id)`, or a `PassageSource`."""
-
-    @property
-    def text(self) -> str: ...  # noqa: D102  the whole text
-    @property
-    def spans(self) -> Sequence[tuple[int, int]]: ...  # noqa: D102  start and end of each chunk
-    @property
-    def sections(self) -> Sequence[str]: ...  # noqa: D102  the section of each chunk
-
-
 @dataclass(frozen=True, kw_only=True)
 class SegmentReranker(Reranker):
     """Joins items into segments (docs/algorithm.md §segments); `source` returns the document of an id.
@@ -198,12 +167,11 @@ class SegmentReranker(Reranker):
     An item needs `document_id` and `start` in its metadata, as the retriever writes them; others are dropped.
     """
 
-    source: Annotated[Callable[[str], SourceDocument], Internal()] = field(repr=False)
+    source: Annotated[Callable[[str], DocumentResult], Internal()] = field(repr=False)
     options: Annotated[SegmentOptions, Presets(PRESETS), Inline()] = field(default_factory=SegmentOptions)
     """A preset; options of its own may be given besides."""
 
     def __post_init__(self) -> None:
-        """Read a preset or a mapping as options."""
         object.__setattr__(self, "options", segment_options(self.options))
         super().__post_init__()
 
@@ -226,27 +194,21 @@ def _place(item: Item) -> tuple[str, int] | None:
     return str(metadata["document_id"]), int(metadata["start"])
 
 
-def _hit(item: Item, sources: Mapping[str, SourceDocument]) -> RankedChunk:
+def _hit(item: Item, sources: Mapping[str, DocumentResult]) -> RankedChunk:
     document, start = str(item["metadata"]["document_id"]), int(item["metadata"]["start"])
     starts = [span[0] for span in sources[document].spans]
     return document, max(bisect_right(starts, start) - 1, 0), float(item["score"])
 
 
-def _item(segment: Segment, source: SourceDocument, items: Sequence[Item]) -> Item:
+def _item(segment: Segment, source: DocumentResult, items: Sequence[Item]) -> Item:
     inside = [
         at
         for at, item in enumerate(items, start=1)
         if (place := _place(item)) and place[0] == segment.document_id and segment.start <= place[1] < segment.end
     ]
     title = items[inside[0] - 1]["metadata"].get("title", "") if inside else ""
-    metadata = {
-        "document_id": segment.document_id,
-        "title": title,
-        "chunk_start": segment.chunk_start,
-        "chunk_end": segment.chunk_end,
-        "start": segment.start,
-        "end": segment.end,
-    }
+    span = {name: getattr(segment, name) for name in ("chunk_start", "chunk_end", "start", "end")}
+    metadata = {"document_id": segment.document_id, "title": title} | span
     return {
         "text": source.text[segment.start : segment.end],
         "score": segment.score,

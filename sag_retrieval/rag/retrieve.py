@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 from pydantic_core import to_jsonable_python
 
@@ -19,22 +19,8 @@ from sag_retrieval.search.registry import method_entry
 _KNOWN = ("chunk_id", "document_id", "title", "start", "end", "events", "keys")
 
 
-class Searcher(Protocol):
-    """Binds a method, its options and a restriction to a search, as `release.searcher` does."""
-
-    def __call__(
-        self,
-        method: str,
-        /,
-        *,
-        sql: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> SearchFunction:
-        """The search."""
-        ...
-
-
+Searcher = Callable[..., SearchFunction]
+"""Binds a method, its options and a restriction to a search: `release.searcher`."""
 ContextUnder = Callable[[str | None], ReleaseContext]
 """What asking knows of a release, its themes those of the events that a restriction by SQL leaves."""
 
@@ -90,7 +76,6 @@ class MethodRetriever(_Rounds):
     """Options of the method."""
 
     def __post_init__(self) -> None:
-        """Refuse a method or option that there is not."""
         super().__post_init__()
         method_entry(self.method).build_options(self.options)
 
@@ -116,7 +101,6 @@ class AskRetriever(_Rounds):
     """Options of `sag ask`."""
 
     def __post_init__(self) -> None:
-        """Refuse a mode, method or option that there is not."""
         super().__post_init__()
         method_entry(self.method)
         build_options(AskOptions, self.options, what="ask")
@@ -130,13 +114,11 @@ class AskRetriever(_Rounds):
 
 def shared_keys(items: Sequence[Item], count: int) -> list[str]:
     """Values of the keys that most of the items have; of equals the one seen first."""
-    named = [
-        dict.fromkeys(
-            str(key["value"] if isinstance(key, Mapping) else key) for key in metadata_of(item).get("keys") or ()
-        )
-        for item in items
-    ]
-    return [value for value, _ in Counter(value for values in named for value in values).most_common(count)]
+    named = Counter[str]()
+    for item in items:
+        keys = metadata_of(item).get("keys") or ()
+        named.update(dict.fromkeys(str(key["value"] if isinstance(key, Mapping) else key) for key in keys).keys())
+    return [value for value, _ in named.most_common(count)]
 
 
 def item_of(hit: FoundPassage) -> Item:

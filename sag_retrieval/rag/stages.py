@@ -65,11 +65,7 @@ _REFINED = ("refined_docs", "refine_time", "refine_metrics", "refining_docs", "r
 
 
 def check_record(data: object) -> RAGData:
-    """The record itself.
-
-    Raises:
-        RecordError: If it is not a dict; tuples `(query, docs)` are an old form.
-    """
+    """The record itself; a RecordError if it is no dict. Tuples `(query, docs)` are an old form."""
     if isinstance(data, tuple):
         raise RecordError(
             'the tuple form (query, docs) was removed; pass a dict such as {"query": query, "retrieval_docs": docs}'
@@ -93,10 +89,7 @@ def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> lis
 def items_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST, reader: str = "") -> list[Item]:
     """Items of the first stage in the order that has documents; texts without items become items of score 0.
 
-    Args:
-        data: The record.
-        order: Stages to read from.
-        reader: The stage that reads; if it ran before, or another did twice, the stages that ran last come first.
+    If the stage that reads ran before, or another did twice, the stages that ran last come first.
     """
     for stage in _reading_order(data, order, reader):
         docs, results = (_listed(data, f"{stage}_{kind}") for kind in ("docs", "results"))
@@ -130,30 +123,21 @@ def references_of(data: Mapping[str, Any]) -> list[str]:
 
 
 def migrate(old: Mapping[str, Any], stage: StageName | None = None) -> RAGData:
-    """A record with the current field names; a field that already has its current name wins.
+    """A copy with the current field names; a field that already has its current name wins. Twice is as once.
 
-    Applying it twice changes nothing.
-
-    Args:
-        old: A record with old names; not modified.
-        stage: The stage of the ambiguous field `results`; by default refining if there is any refining field.
+    The ambiguous `results` are those of `stage`; by default of refining if there is any refining field.
     """
-    check_record(old)
+    given, metrics = dict(check_record(old)), old.get("refine_metrics")
     owner = stage or ("refining" if any(name in old for name in _REFINED) else "retrieval")
-    renamed = _RENAMED | {"results": f"{owner}_results"}
-    new = {name: value for name, value in old.items() if name not in renamed and name != "refine_metrics"}
-    for name, today in renamed.items():
-        if name in old:
-            new.setdefault(today, old[name])
-    metrics = old.get("refine_metrics")
     if isinstance(metrics, dict):
-        rest = {name: value for name, value in metrics.items() if name != "refine_time"}
-        if "refine_time" in metrics:
-            new.setdefault("refining_time", metrics["refine_time"])
-        if rest:
-            new["refine_metrics"] = rest
-    elif metrics is not None:
-        new["refine_metrics"] = metrics
+        given = {name: value for name, value in metrics.items() if name == "refine_time"} | given
+        given["refine_metrics"] = {name: value for name, value in metrics.items() if name != "refine_time"}
+        given = {name: value for name, value in given.items() if name != "refine_metrics" or value}
+    renamed = _RENAMED | {"results": f"{owner}_results"}
+    new = {name: value for name, value in given.items() if name not in renamed}
+    for name, today in renamed.items():
+        if name in given:
+            new.setdefault(today, given[name])
     return cast("RAGData", new)
 
 
@@ -208,11 +192,7 @@ def has_current_prompt(data: Mapping[str, Any]) -> bool:
 
 
 def _check_step(before: Mapping[str, Any], after: Mapping[str, Any], who: str) -> None:
-    """Check the record that a stage left against the one it got.
-
-    Raises:
-        RecordError: If an invariant is broken; the message names the stage and each fault.
-    """
+    """Refuse a record that a stage left with a broken invariant; the message names the stage and each fault."""
     written = [name for name in after if name not in before or after[name] is not before[name]]
     stages = dict.fromkeys(_STAGE_OF[name] for name in written if name in _STAGE_OF)
     faults = [fault for stage in stages for fault in _faults(after, stage)]
@@ -231,20 +211,14 @@ def _check_step(before: Mapping[str, Any], after: Mapping[str, Any], who: str) -
 def _faults(record: Mapping[str, Any], stage: str) -> list[str]:
     found = []
     results, docs, time = (record.get(f"{stage}_{kind}") for kind in _KINDS)
-    if stage in _STAGES and (docs or results) and docs != _texts(results):
-        found.append(f"`{stage}_docs` must be the texts of `{stage}_results`, got {shown(docs)}")
-    if time is not None and not _is_seconds(time):
+    if stage in _STAGES and (docs or results):
+        items = results if isinstance(results, list | tuple) else ()
+        if docs != [item.get("text") if isinstance(item, Mapping) else None for item in items]:
+            found.append(f"`{stage}_docs` must be the texts of `{stage}_results`, got {shown(docs)}")
+    is_number = isinstance(time, int | float) and not isinstance(time, bool)
+    if time is not None and not (is_number and math.isfinite(time) and time >= 0):
         found.append(f"`{stage}_time` must be seconds, 0 or more, got {shown(time)}")
     return found
-
-
-def _texts(results: object) -> list[Any]:
-    items = results if isinstance(results, list | tuple) else ()
-    return [item.get("text") if isinstance(item, Mapping) else None for item in items]
-
-
-def _is_seconds(time: object) -> bool:
-    return isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time) and time >= 0
 
 
 def _written(record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -270,7 +244,6 @@ class Stage(ABC):
     clock: Annotated[Clock, Internal()] = field(default=time.perf_counter, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse values out of bounds, with the value and the bound."""
         check_options(self)
 
     def execute(self, data: RAGData) -> RAGData:
@@ -324,11 +297,7 @@ def titles_of(items: Sequence[Item]) -> list[str]:
 
 
 def query_of(data: RAGData, stage: Stage) -> str:
-    """The record's query.
-
-    Raises:
-        QueryError: If it is missing or blank.
-    """
+    """The record's query; a QueryError if it is missing or blank."""
     query = data.get("query")
     if not isinstance(query, str) or not query.strip():
         raise QueryError(f"{type(stage).__name__} needs a non-empty `query`, got {shown(query)}")
@@ -342,11 +311,7 @@ class Pipeline:
     stages: Sequence[Callable[[RAGData], RAGData]]
 
     def run(self, data: RAGData) -> RAGData:
-        """The same record after all stages.
-
-        Raises:
-            RecordError: If a stage broke an invariant of the record.
-        """
+        """The same record after all stages; a RecordError names the stage that broke it."""
         record = check_record(data)
         for stage in self.stages:
             before = dict(record)

@@ -44,7 +44,6 @@ def refers_back(text: str) -> bool:
     Examples:
         >>> refers_back("It rose by 3 %."), refers_back("In return, he paid 3."), refers_back("Oban rose by 3 %.")
         (True, True, False)
-
     """
     if is_cjk(text):
         return text.lstrip(_OPENING).startswith(_referring_cjk())
@@ -59,7 +58,6 @@ def refers_back(text: str) -> bool:
 
 @lru_cache
 def _referring() -> frozenset[str]:
-    """Words that stand for something said before."""
     text = resources.files("sag_retrieval.statements").joinpath("referring_words.txt").read_text(encoding="utf-8")
     return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
 

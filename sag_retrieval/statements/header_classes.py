@@ -39,16 +39,13 @@ class Cell(NamedTuple):
 def row_cells(text: str) -> tuple[Cell, ...]:
     """The cells of the event of a table's row, `column: value; column: value`, or of a labelled line.
 
+    What stands before the first name belongs to no cell, nor does a sentence with a colon that introduces the table.
+
     Examples:
         >>> [(cell.kind, cell.value) for cell in row_cells("Risk: late parts; Risk owner: Ann Lee; Due: 5 May")]
         [('risk', 'late parts'), ('owner', 'Ann Lee'), ('deadline', '5 May')]
         >>> row_cells("风险: 供货延误; 责任人: 李宁")[1].kind, row_cells("The risk is small.")
         ('owner', ())
-
-    Args:
-        text: The content of an event. What stands before the first name belongs to no cell, nor does a sentence with
-            a colon that introduces the table.
-
     """
     found = list(_LABEL.finditer(text))
     if len(found) > 1 and not header_class(found[0][1]) and _LABEL.match(rest := text[found[0].end() :]):
@@ -67,7 +64,6 @@ def header_class(column: str) -> HeaderClass | None:
     Examples:
         >>> [header_class(name) for name in ("Risk description", "Total (EUR)", "风险等级", "截止日期", "Supplier")]
         ['risk', 'amount', 'level', 'deadline', None]
-
     """
     found = _named(_OUTSIDE.sub("", fold(column)))
     for kind in ("owner", "deadline"):  # words that name a column alone, and mean none in a longer header or a question
@@ -85,7 +81,6 @@ def classes_in(text: str) -> frozenset[HeaderClass]:
     Examples:
         >>> sorted(classes_in("Who owns the main risks?")), sorted(classes_in("主要风险和应对措施有哪些？"))
         (['risk'], ['action', 'risk'])
-
     """
     return frozenset(kind for *_, kind in _named(fold(text)))
 
@@ -99,7 +94,6 @@ def headed_parts(text: str) -> Iterator[tuple[int, int, HeaderClass]]:
         >>> text = "# Board\n## Main risks\n- Frost.\n## Menu\nSoup. \n决定：\n- 停售半瓶装。\n\n散会。"
         >>> [(text[start:end].strip(), kind) for start, end, kind in headed_parts(text)]
         [('- Frost.', 'risk'), ('- 停售半瓶装。', 'decision')]
-
     """
     above: list[tuple[int, HeaderClass | None]] = []
     found = list(_HEADING.finditer(text))
@@ -124,7 +118,6 @@ def heading_class(heading: str) -> HeaderClass | None:
     Examples:
         >>> [heading_class(each) for each in ("Risks and measures", "2. Decisions taken", "Risk policy", "风险提示")]
         ['risk', 'decision', None, 'risk']
-
     """
     folded = _OUTSIDE.sub("", fold(heading)).strip(" .:：")
     for end, _, kind in sorted(_named(folded), key=lambda each: (each[1], -each[0])):
@@ -141,7 +134,6 @@ def is_done(status: str) -> bool:
     Examples:
         >>> [is_done(each) for each in ("Done (3 May)", "已完成", "open", "未完成", "[x] Call", "Call (closed)")]
         [True, True, False, False, True, True]
-
     """
     folded = fold(status).strip()
     first, last = _OUTSIDE.sub("", folded).strip(" ."), folded.rstrip(")）] .").replace("（", "(").rpartition("(")[2]
@@ -166,7 +158,6 @@ def says(kind: HeaderClass) -> re.Pattern[str]:
     Examples:
         >>> bool(says("risk").search("the pump failed")), bool(says("amount").search("it cost 3 euros"))
         (True, False)
-
     """
     words = asked_words(kind, "says")
     return re.compile("|".join(map(_word, _longest_first(map(fold, words)))) if words else r"(?!)")

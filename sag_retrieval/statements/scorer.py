@@ -47,18 +47,8 @@ class StatementScorer(Protocol):
         ...
 
 
-FEATURES: Final = (
-    "short",
-    "figure",
-    "digits",
-    "capitals",
-    "stop",
-    "label",
-    "separators",
-    "chinese",
-    "refers back",
-    "figures",
-    "exclaims",
+FEATURES: Final = tuple(
+    "short, figure, digits, capitals, stop, label, separators, chinese, refers back, figures, exclaims".split(", ")
 )
 """Names of the features, which are reasons that are given; the others are `start` and `length`."""
 
@@ -123,7 +113,6 @@ def by_features(sentences: Sequence[str]) -> list[Judged]:
         >>> plain, back = by_features(["Marlow Seals delivered 400 O-rings in May 2022.", "However, it rose!"])
         >>> plain.quotable > 0.5 > back.quotable
         True
-
     """
     return [_judged(each) for each in sentences]
 

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
-from sag_retrieval.clusters.events import EventTable, Floats, Keys, Rows, Spread
+from sag_retrieval.clusters.events import EventTable, Keys, Rows, Spread
 from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.cleaning import clean
@@ -63,12 +63,13 @@ def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12)
     A key that c of a group's s events and d of all n events carry scores `c · ln(c n / (s d))`: frequent here
     and rare elsewhere. In a group of all events, where every such score is 0, keys are ordered by count.
 
-    Source:
-        docs/algorithm.md §reports.5.
-
+    Source: docs/algorithm.md §reports.5.
     """
     incidence = events.incidence()
-    counts = key_counts(incidence, groups)
+    member = np.concatenate([np.zeros(0, np.int32), *groups])
+    starts = np.cumsum([0, *map(len, groups)])
+    chosen = csr_array((np.ones(len(member)), member, starts), shape=(len(groups), len(events)))
+    counts = csr_array(chosen @ incidence)
     spread = events.spread or Spread(len(events), np.asarray(incidence.sum(axis=0), np.float64))
     found = []
     for number, members in enumerate(groups):
@@ -80,16 +81,6 @@ def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12)
         found.append([DistinctiveKey(int(key[i]), int(count[i]), float(score[i]), int(carrying[i])) for i in order])
     first = Counter(key.row for keys in found for key in keys[:3])
     return [[replace(key, rivals=max(first[key.row] - 1, 0)) for key in keys] for keys in found]
-
-
-def key_counts(incidence: csr_array, groups: Sequence[Rows]) -> csr_array:
-    """Shape (groups, keys): events of the group that carry the key."""
-    sizes = [len(members) for members in groups]
-    member = np.concatenate([np.zeros(0, np.int32), *groups])
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    ones: Floats = np.ones(len(member))
-    member_rows = csr_array((ones, member, starts), shape=(len(groups), incidence.shape[0]))
-    return csr_array(member_rows @ incidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,23 +148,14 @@ def _about(events: EventTable, group: TitledGroup) -> CitedSentence | None:
         return None
     counted = sorted(named, key=lambda key: (-key.count, key.row))
     size, zh = len(group.members), group.language == "zh"
-    parts = [
-        f"{events.keys.values[key.row]}（{key.count} 个）" if zh else f"{events.keys.values[key.row]} ({key.count})"
-        for key in counted
-    ]
-    text = (
-        f"{size} 个事件中反复出现的有：{'、'.join(parts)}。"
-        if zh
-        else f"Recurring in its {size} events: {', '.join(parts)}."
-    )
-    return CitedSentence(text, _bearers(events, group, counted))
-
-
-def _bearers(events: EventTable, group: TitledGroup, keys: Sequence[DistinctiveKey]) -> tuple[str, ...]:
-    """For each key, its most typical event in the group; each event once."""
-    member = np.repeat(np.arange(len(group.members)), np.diff(group.carried.indptr))
-    first = [int(member[group.carried.indices == key.row].min()) for key in keys]
-    return tuple(dict.fromkeys(events.event_ids[int(group.members[place])] for place in first))
+    parts = [events.keys.values[key.row] + (f"（{key.count} 个）" if zh else f" ({key.count})") for key in counted]
+    if zh:
+        text = f"{size} 个事件中反复出现的有：{'、'.join(parts)}。"
+    else:
+        text = f"Recurring in its {size} events: {', '.join(parts)}."
+    member = np.repeat(np.arange(size), np.diff(group.carried.indptr))
+    typical = [int(group.members[member[group.carried.indices == key.row].min()]) for key in counted]
+    return CitedSentence(text, tuple(dict.fromkeys(events.event_ids[row] for row in typical)))
 
 
 def _newest(events: EventTable, group: TitledGroup) -> CitedSentence | None:
@@ -191,7 +173,8 @@ def _newest(events: EventTable, group: TitledGroup) -> CitedSentence | None:
     return CitedSentence(text, tuple(dict.fromkeys((events.event_ids[last_row], events.event_ids[first_row]))))
 
 
-KnownNames = Mapping[str, tuple[str, tuple[CitedSentence, ...]]]
+TitleAndSummary = tuple[str, tuple[CitedSentence, ...]]
+KnownNames = Mapping[str, TitleAndSummary]
 """Title and summary by community id; ids depend on members, so known names remain valid."""
 
 SHOWN_EVENTS = 30
@@ -235,23 +218,10 @@ def name_communities(
 
     What is known by id is kept; sections of a document keep their title; topics grouped by words have no summary by
     rule. With a model the largest `MOST_ASKED` of the others are asked for; a failed answer, a title that is taken or
-    too long, and sentences that no event states are replaced by those of the rules.
+    too long, and sentences that no event states are replaced by those of the rules. A model that does not answer, or
+    has no budget left, raises. `taken_by_level` are titles of further communities.
 
-    Args:
-        events: The events of the communities; their `spread` says what is rare where they are part of more.
-        communities: What is named.
-        chat: The model that is asked; None: rules name all.
-        known: Titles and summaries that stay, by id.
-        taken_by_level: Titles of further communities of a level.
-        titler: Gives the others their titles.
-
-    Raises:
-        ModelUnavailable: If the model's server does not answer.
-        BudgetExceeded: If the budget is used up.
-
-    Source:
-        docs/algorithm.md §reports.5.
-
+    Source: docs/algorithm.md §reports.5.
     """
     groups = _groups(events, communities)
     known = known or {}
@@ -261,15 +231,10 @@ def name_communities(
         if each.community_id not in known and len(each.members) > 1
     ]
     described, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
-    taken = [
-        TakenTitles(
-            chain(
-                (known[each.community_id][0] for each in communities.at(level) if each.community_id in known),
-                taken_by_level.get(level, ()),
-            )
-        )
-        for level in range(communities.levels)
-    ]
+    taken = [TakenTitles(taken_by_level.get(level, ())) for level in range(communities.levels)]
+    for each in communities:
+        if each.community_id in known:
+            taken[each.level].add(known[each.community_id][0])
     named, clean_events = [], events.cleaned()
     for each, group in zip(communities, groups, strict=True):
         title, summary = known.get(each.community_id) or described.get(each.community_id) or ("", ())
@@ -317,10 +282,10 @@ def _groups(events: EventTable, communities: Communities) -> list[TitledGroup]:
 
 def _ask(
     events: EventTable, asked: Sequence[tuple[Community, TitledGroup]], chat: ChatModel | None, known: KnownNames
-) -> tuple[dict[str, tuple[str, tuple[CitedSentence, ...]]], Usage, int]:
-    described: dict[str, tuple[str, tuple[CitedSentence, ...]]] = {}
+) -> tuple[dict[str, TitleAndSummary], Usage, int]:
+    described: dict[str, TitleAndSummary] = {}
     usage, failures = Usage(), 0
-    if chat is None or not asked:
+    if chat is None:
         return described, usage, failures
     taken = [title for title, _ in known.values()][:50]
     requests = (_request(events, group, taken) for _, group in asked)

@@ -1,10 +1,8 @@
 """The communities of a whole release, stored beside it: made once, named, and read by tiers and reports."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,17 +13,19 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
 from sag_retrieval.clusters.events import EventTable, Rows, event_table
-from sag_retrieval.clusters.groups import CitedSentence, Communities, Community, Quality, Tie, community_id
-from sag_retrieval.clusters.incremental import Carried, Grouped, LevelChange, Tables, carry
+from sag_retrieval.clusters.groups import Communities, Community, community_id
+from sag_retrieval.clusters.incremental import DRIFT, Carried, LevelChange, Tables, carry
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import Normal
 from sag_retrieval.clusters.storage import (
     COMMUNITIES,
     DAMAGE,
     REPORTS,
+    cited_sentences,
     read_communities,
     read_tables,
     settings_hash,
+    with_figures,
     write_communities,
 )
 from sag_retrieval.models.protocols import ChatModel, Embedder, Vectors, joined
@@ -50,15 +50,7 @@ def carried_communities(
     One that lost an event, or names a key that is gone, is named by rule, and so is one with new events that a rule had
     named, as its summary counts them. A name that a model gave stays while events only come.
 
-    Args:
-        tables: The communities before.
-        carried: Their members after the change.
-        index: The changed release.
-        models: The models that named some before, by their ids.
-
-    Source:
-        docs/algorithm.md §reports.13.
-
+    Source: docs/algorithm.md §reports.13.
     """
     listed = tables["communities"].to_pylist()
     for row in naming_gone_keys(tables["communities"]["keys"], index):
@@ -76,7 +68,9 @@ def carried_communities(
             if before in models and each.title:
                 named_by[each.community_id] = models[before]
     found = sorted(_with_parents(found, carried, index), key=lambda each: (each.level, -len(each.members)))
-    return _whole(tables, _named(found, index), ids), named_by
+    whole = with_figures(_named(found, index), tables, ids)  # but for the count, as of the last grouping
+    counted = tuple(replace(each, communities=len(whole.at(each.level))) for each in whole.quality)
+    return replace(whole, quality=counted), named_by
 
 
 def naming_gone_keys(keys: pa.ChunkedArray, index: Index) -> set[int]:
@@ -90,7 +84,6 @@ def naming_gone_keys(keys: pa.ChunkedArray, index: Index) -> set[int]:
 def _changed(
     level: int, change: LevelChange, number: int, row: StoredRow, *, is_by_model: bool, index: Index
 ) -> Community:
-    """One community after the change, without a title where it needs another."""
     lost, gained = bool(change.lost[number]), bool(change.gained[number])
     told = _unnamed(row) if lost or (gained and not is_by_model) else row
     members, centrality = change.members[number]
@@ -103,7 +96,7 @@ def _changed(
         weight=float(change.after.weight[number]),
         conductance=row["conductance"],
         title=told["title"],
-        summary=tuple(CitedSentence(each["text"], tuple(each["event_ids"])) for each in told["sentences"]),
+        summary=cited_sentences(told),
         keys=tuple(told["keys"]),
     )
 
@@ -119,13 +112,11 @@ def _unnamed(row: StoredRow) -> StoredRow:
 
 def _with_parents(found: Sequence[Community], carried: Carried, index: Index) -> list[Community]:
     """The same, each with the id of the community above that holds its events."""
-    above: dict[int, dict[int, str]] = {}
     places = [change.after.places(index.arrays.event_count) for change in carried.levels]
-    for each in found:
-        above.setdefault(each.level, {})[int(places[each.level][each.members[0]])] = each.community_id
+    above = {(each.level, int(places[each.level][each.members[0]])): each.community_id for each in found}
     return [
-        replace(each, parent_id=above[each.level + 1][int(places[each.level + 1][each.members[0]])])
-        if each.level + 1 in above
+        replace(each, parent_id=above[each.level + 1, int(places[each.level + 1][each.members[0]])])
+        if each.level + 1 < len(places)
         else each
         for each in found
     ]
@@ -143,31 +134,8 @@ def _named(found: Sequence[Community], index: Index) -> list[Community]:
     taken: dict[int, list[str]] = {}
     for each in found:
         taken.setdefault(each.level, []).append(each.title)
-    names = iter(name_communities(events, moved, taken_by_level=taken).communities)
-    return [
-        replace(each, title=(name := next(names)).title, summary=name.summary, keys=name.keys)
-        if not each.title
-        else each
-        for each in found
-    ]
-
-
-def _whole(tables: Tables, found: Sequence[Community], former: Mapping[str, str]) -> Communities:
-    """All of it; figures of the whole, but for the count, are those of the last grouping."""
-    figures = tables["community_levels"].to_pylist()
-    counts = {row["level"]: sum(each.level == row["level"] for each in found) for row in figures}
-    quality = (Quality(**{name: row[name] for name in Quality.__slots__}) for row in figures)
-    ties = tables["community_ties"].to_pylist()
-    return Communities(
-        communities=tuple(found),
-        quality=tuple(replace(each, communities=counts[each.level]) for each in quality),
-        ties=tuple(
-            Tie(former[each["one"]], former[each["other"]], each["weight"])
-            for each in ties
-            if each["one"] in former and each["other"] in former
-        ),
-        **{name: figures[0][name] for name in ("edge_count", "candidate_count", "common_keys")},
-    )
+    named = {each.community_id: each for each in name_communities(events, moved, taken_by_level=taken).communities}
+    return [each if each.title else replace(named[each.community_id], members=each.members) for each in found]
 
 
 NAMED_BY: Final = "named_by.json"
@@ -192,17 +160,6 @@ class StoredNames:
         own = {name: model for name, model in self.models.items() if model == chat.model_id and name in self.names}
         return StoredNames({name: self.names[name] for name in own}, own)
 
-    def among(self, ids: Iterable[str]) -> "StoredNames":
-        """Those of some communities."""
-        kept = [name for name in ids if name in self.names]
-        models = {name: self.models[name] for name in kept if name in self.models}
-        return StoredNames({name: self.names[name] for name in kept}, models)
-
-    def __or__(self, other: "StoredNames") -> "StoredNames":
-        """Both; of a community in both, the name and the model of the other."""
-        models = {name: model for name, model in self.models.items() if name not in other.names}
-        return StoredNames({**self.names, **other.names}, {**models, **other.models})
-
 
 def release_communities(
     reader: Reader,
@@ -214,18 +171,10 @@ def release_communities(
 ) -> Communities:
     """Make and store the communities of a whole release, unless they are there; same members keep their names.
 
-    Args:
-        reader: The release.
-        options: How events become communities; communities stored for other options, or damaged, are replaced.
-        chat: Gives titles and summaries to those that it has not named yet; None: rules do, and names that a model
-            gave stay.
-        earlier: Folder of an earlier release, whose names are kept.
-        is_carried: Whether the communities of the earlier release are carried over where few of its events have
-            changed, and those that an ingest carried over are enough. A report about the whole release groups all.
-
-    Source:
-        docs/algorithm.md §reports.11 and §reports.13.
-
+    Those for other options, or damaged, are replaced. A model names what it has not named yet; without one, rules do,
+    and names that a model gave stay, as do names of the earlier release. Where `is_carried`, communities of the earlier
+    release are carried over where few of its events have changed, and those that an ingest carried over are enough. A
+    report about the whole release groups all. Source: docs/algorithm.md §reports.11 and §reports.13.
     """
     folder = reader.folder / COMMUNITIES
     kept = kept_communities(reader, options, is_carried=is_carried)
@@ -239,13 +188,19 @@ def release_communities(
 
     events = event_table(reader.index)
     built = build_topics(events, options) if kept is None else kept
-    stored = [
-        stored_names(each / COMMUNITIES, reader.index).by(chat) for each in (earlier, reader.folder) if each is not None
-    ]
-    known = reduce(or_, stored, StoredNames()).among(each.community_id for each in built)
-    named = name_communities(events, built, chat, known.names).communities
-    models = known.models if chat is None else {each.community_id: chat.model_id for each in named}
-    told = _told(reader, built.normal if kept is None else _told_of(folder).normal)
+    names, models = dict[str, Any](), dict[str, str]()
+    for each in filter(None, (earlier, reader.folder)):
+        stored = stored_names(each / COMMUNITIES, reader.index).by(chat)
+        names |= stored.names
+        models = {name: model for name, model in models.items() if name not in stored.names} | {**stored.models}
+    known = {each.community_id: names[each.community_id] for each in built if each.community_id in names}
+    named = name_communities(events, built, chat, known).communities
+    if chat is None:
+        models = {name: models[name] for name in known if name in models}
+    else:
+        models = {each.community_id: chat.model_id for each in named}
+    normal, content = built.normal if kept is None else _told_of(folder).normal, reader.manifest.content_hash
+    told = _Told(content, content, len(events), normal=normal)
     _store(reader, named, models, told, _mark(options, chat), earlier)
     return named
 
@@ -259,11 +214,6 @@ class _Told:
     events: int
     moved: int = 0
     normal: Normal | None = None
-
-
-def _told(reader: Reader, normal: Normal | None) -> _Told:
-    content = reader.manifest.content_hash
-    return _Told(content, content, reader.index.arrays.event_count, 0, normal)
 
 
 def _told_of(folder: Path) -> _Told:
@@ -281,7 +231,7 @@ def _carried(reader: Reader, options: ClusterOptions, earlier: Path) -> Communit
         return None
     if told.normal is None:
         return None
-    found = carry(tables, reader.index, options, Grouped(told.events, told.moved, told.normal))
+    found = carry(tables, reader.index, options, told.normal, DRIFT * told.events - told.moved)
     if found is None:
         return None
     communities, models = carried_communities(tables, found, reader.index, models)
@@ -331,10 +281,7 @@ def kept_communities(reader: Reader, options: ClusterOptions, *, is_carried: boo
 def stored_names(folder: Path, index: Index | None = None) -> StoredNames:
     """The names of the communities in a folder; none where they are missing or damaged.
 
-    Args:
-        folder: That of the communities.
-        index: Leave out titles and summaries with a key that this release does not have: it may have been removed.
-
+    Titles and summaries with a key that the release of the index does not have are left out: it may have been removed.
     """
     if mark_of(folder) is None:
         return StoredNames()
@@ -344,15 +291,8 @@ def stored_names(folder: Path, index: Index | None = None) -> StoredNames:
     except DAMAGE:
         return StoredNames()
     left_out = naming_gone_keys(rows["keys"], index) if index is not None else set()
-    names = {
-        row["community_id"]: (
-            row["title"],
-            tuple(CitedSentence(each["text"], tuple(each["event_ids"])) for each in row["sentences"]),
-        )
-        for place, row in enumerate(rows.to_pylist())
-        if place not in left_out
-    }
-    return StoredNames(names, models)
+    kept = [row for place, row in enumerate(rows.to_pylist()) if place not in left_out]
+    return StoredNames({row["community_id"]: (row["title"], cited_sentences(row)) for row in kept}, models)
 
 
 def _mark(options: ClusterOptions, chat: ChatModel | None = None) -> str:
@@ -380,15 +320,8 @@ def category_texts(categories: pa.Table) -> list[str]:
 
 
 def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | None = None) -> None:
-    """Write the vectors of the communities in a folder.
-
-    Args:
-        folder: Has the table of communities.
-        embedder: That of the release.
-        earlier: Such a folder of an earlier release: its texts are not embedded again.
-
-    """
-    texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
+    """Write the vectors of the communities in a folder; texts of an earlier one are not embedded again."""
+    texts = _texts_in(folder)
     known, old = _earlier(earlier, embedder)
     fresh = [text for text in dict.fromkeys(texts) if text not in known]
     number = known | {text: len(known) + place for place, text in enumerate(fresh)}
@@ -412,16 +345,18 @@ def read_category_vectors(folder: Path, embedder: Embedder) -> Vectors | None:
 
 def _earlier(folder: Path | None, embedder: Embedder) -> tuple[dict[str, int], Vectors | None]:
     """Row by text, and the vectors, of an earlier release; nothing where they cannot be used."""
-    vectors = read_category_vectors(folder, embedder) if folder else None
-    if folder is None or vectors is None:
-        return {}, None
     try:
-        texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
+        texts = _texts_in(folder) if folder else []
     except DAMAGE:
-        return {}, None
-    if len(texts) != vectors.shape[0]:
+        texts = []
+    vectors = read_category_vectors(folder, embedder) if folder and texts else None
+    if vectors is None or len(texts) != vectors.shape[0]:
         return {}, None
     return {text: row for row, text in enumerate(texts)}, vectors
+
+
+def _texts_in(folder: Path) -> list[str]:
+    return category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
 
 
 def _as_arrays(vectors: Vectors) -> dict[str, Any]:

@@ -27,7 +27,6 @@ class TakenTitles:
     """Titles that are taken, however they are spelt, and the number that a repeated one gets next."""
 
     def __init__(self, titles: Iterable[str] = ()) -> None:
-        """Hold the titles."""
         self._folded = set(map(fold, titles))
         self._next: dict[str, int] = {}
 
@@ -116,9 +115,7 @@ def by_terms(topic: TopicContents) -> Iterator[str]:
         >>> next(by_terms(TopicContents(language="en", terms=["net profit", "cash flow"])))
         'Net profit and cash flow'
 
-    Source:
-        docs/algorithm.md §reports.5.
-
+    Source: docs/algorithm.md §reports.5.
     """
     yield from map(shorten, topic.documents)
     yield from _of_terms(topic.terms)

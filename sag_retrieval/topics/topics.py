@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array, diags_array
 
-from sag_retrieval.clusters.clustering import build_communities, by_size, members_of, strongest_ties
+from sag_retrieval.clusters.clustering import Pairs, build_communities, by_size, ids_of, members_of, strongest_ties
 from sag_retrieval.clusters.events import EventTable, Flags, Floats
-from sag_retrieval.clusters.groups import Communities, Community, Quality, Tie, community_id
+from sag_retrieval.clusters.groups import Communities, Community, Quality
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, nearest
 from sag_retrieval.core.types import Rows, Rows64
@@ -74,9 +74,7 @@ def topic_words(events: EventTable) -> TopicWords:
     A word counts if at least three documents say it (chunks, where there are fewer than six documents), if it is not
     part of a name in most places, and if at most 15 % of the events in each language say it.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     texts = [
         _read(content, language) if is_prose(content) else []
@@ -93,9 +91,10 @@ def topic_words(events: EventTable) -> TopicWords:
     row = np.full(len(numbers), -1, np.int64)
     row[chosen] = np.arange(len(chosen))
     counts = _incidence(event[~named], row[word[~named]], (len(texts), len(chosen)))
+    number = iter(np.where(named, -1, row[word]).tolist())
     return TopicWords(
         counts=counts,
-        places=list(_places(texts, numbers, row, named)),
+        places=[[WordPlace(next(number), each.start, each.end) for each in found] for found in texts],
         idf=np.log(max(1, len(texts)) / np.maximum(1, counts.sum(axis=0))).astype(np.float64),
     )
 
@@ -105,17 +104,13 @@ class _Word:
     """A word as it stands in a text; `is_capital` where a capital letter, or the dictionary, marks a name."""
 
     root: str
-    form: str
     start: int
     end: int
     is_capital: bool = False
 
 
-_Read = list[_Word]
-
-
-def _read(text: str, language: str) -> _Read:
-    found: _Read = []
+def _read(text: str, language: str) -> list[_Word]:
+    found: list[_Word] = []
     for match in _WORD.finditer(text):
         if is_cjk(match[0]):
             found.extend(_read_cjk(match[0], match.start(), language))
@@ -123,7 +118,7 @@ def _read(text: str, language: str) -> _Read:
             form = match[0].casefold()
             if len(form) >= _SHORTEST and not _CONTRACTED.search(form) and not is_function_word(form):
                 is_capital = _is_capital(match[0], text[: match.start()][-4:], language)
-                found.append(_Word(stem(form), form, match.start(), match.end(), is_capital))
+                found.append(_Word(stem(form), match.start(), match.end(), is_capital))
     return found
 
 
@@ -138,7 +133,7 @@ def _read_cjk(run: str, start: int, language: str) -> Iterator[_Word]:
     for word, part in [(run, "n")] if language == "ja" else tagged(run):
         end = start + len(word)
         if len(word) >= _SHORTEST_CJK and part[:1] in _PARTS and not is_function_word(word):
-            yield _Word(word, word, start, end, is_capital=part[:2] in _NAMES)
+            yield _Word(word, start, end, is_capital=part[:2] in _NAMES)
         start = end
 
 
@@ -151,7 +146,7 @@ def _languages(events: EventTable) -> list[str]:
     return [events.documents.languages[row] for row in events.document.tolist()]
 
 
-def _is_named(events: EventTable, texts: Sequence[_Read]) -> Flags:
+def _is_named(events: EventTable, texts: Sequence[Sequence[_Word]]) -> Flags:
     """Of each word of each event, whether it is a name there: by a key of the event, or by its capital letter."""
     roots: dict[int, frozenset[str]] = {}
     starts = np.searchsorted(events.links.event, np.arange(len(texts) + 1))
@@ -192,17 +187,6 @@ def _incidence(row: Rows | Rows64, column: Rows64, shape: tuple[int, int]) -> cs
     return matrix
 
 
-def _places(texts: Sequence[_Read], numbers: dict[str, int], row: Rows64, named: Flags) -> Iterator[list[WordPlace]]:
-    start = 0
-    for found in texts:
-        is_name = named[start : start + len(found)].tolist()
-        start += len(found)
-        yield [
-            WordPlace(-1 if hidden else int(row[numbers[each.root]]), each.start, each.end)
-            for each, hidden in zip(found, is_name, strict=True)
-        ]
-
-
 _LEAST, _SHARE = 3, 0.05
 """Events of a topic that say a term, and their share: less is a corner of the topic."""
 _OWN: Final = 0.25
@@ -217,19 +201,10 @@ _Phrase = tuple[int, ...]
 
 
 def distinctive_terms(texts: Sequence[str], words: TopicWords, topic: Rows) -> list[list[str]]:
-    """The phrases of two words, then the words, that distinguish each topic, best first.
+    """The phrases of two words, then the words, that distinguish each topic, best first; an event of topic -1 has none.
 
     What c of a topic's s events and d of all n events say scores `c · ln(c n / (s d))`. A phrase is two neighbouring
-    words that can be a noun; it counts as often as its rarer word would.
-
-    Args:
-        texts: Of the events.
-        words: The words of the events.
-        topic: Topic of each event; -1: none.
-
-    Source:
-        docs/algorithm.md §reports.5.
-
+    words that can be a noun; it counts as often as its rarer word would. Source: docs/algorithm.md §reports.5.
     """
     count = int(topic.max(initial=-1)) + 1
     inside: list[Counter[_Phrase]] = [Counter() for _ in range(count)]
@@ -329,9 +304,7 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
     that they share (`method="topics"`); where fewer than half of these groups have a phrase that distinguishes them, or
     they hold less than half of the events, by their keys. Every other method groups by keys, as the options say.
 
-    Source:
-        docs/algorithm.md §reports.3.
-
+    Source: docs/algorithm.md §reports.3.
     """
     if options.method not in {"topics", "sections"}:
         return build_communities(events, options)
@@ -349,7 +322,7 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
 def _by_words(events: EventTable, options: ClusterOptions) -> Communities:
     """Groups of events of one language that say similar words; a topic goes over several documents."""
     words = topic_words(events)
-    vectors = _weighted(words)
+    vectors = _normal(csr_array(words.counts.multiply(words.idf[None, :])))  # an event without words has an empty row
     used = np.flatnonzero(np.diff(vectors.indptr) > 0).astype(np.int32)
     rows = used[:: 1 + len(used) // _LIMITS.grouped]
     languages = np.array([events.documents.languages[row] for row in events.document.tolist()])
@@ -363,18 +336,13 @@ def _by_words(events: EventTable, options: ClusterOptions) -> Communities:
     return _communities(events, topic, likeness, terms, (rows[ties[0]], rows[ties[1]], ties[2]))
 
 
-def _weighted(words: TopicWords) -> csr_array:
-    """Shape (events, words): `tf · idf`, rows of length 1; a row without words is empty."""
-    return _normal(csr_array(words.counts.multiply(words.idf[None, :])))
-
-
 def _normal(matrix: csr_array) -> csr_array:
     """The same rows with length 1; empty ones stay."""
     length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
     return csr_array(diags_array(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)) @ matrix)
 
 
-def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> tuple[Rows, Rows, Floats]:
+def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> Pairs:
     """Pairs of rows with their cosine: each with the most similar ones in its language."""
     found = [np.zeros((2, 0), np.int32)]
     for language in np.unique(languages):
@@ -387,7 +355,7 @@ def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> tup
     return left[kept], right[kept], strength[kept]
 
 
-def _leiden(places: Rows, ties: tuple[Rows, Rows, Floats], options: ClusterOptions) -> Rows:
+def _leiden(places: Rows, ties: Pairs, options: ClusterOptions) -> Rows:
     """The topic of each row, -1 for none, at the resolution whose count of topics is nearest to the aim."""
     left, right, strength = ties
     best = np.full(len(places), -1, np.int32)
@@ -485,7 +453,7 @@ def _likeness(events: EventTable, part: Rows) -> Floats:
     return np.asarray(np.round(np.maximum(found, 0.0), 9), np.float64)
 
 
-def _shared_keys(events: EventTable, part: Rows) -> tuple[Rows, Rows, Floats]:
+def _shared_keys(events: EventTable, part: Rows) -> Pairs:
     """A tie between events of two parts for each key that occurs in both, by the first event of each that has it."""
     incidence = events.incidence(without=("title", "date"))
     first: dict[tuple[int, int], int] = {}
@@ -506,7 +474,7 @@ def _communities(
     topic: Rows,
     likeness: Floats,
     terms: Sequence[Sequence[str]],
-    ties: tuple[Rows, Rows, Floats],
+    ties: Pairs,
     titles: Sequence[str] = (),
 ) -> Communities:
     """The topics as communities of one level; events without one are single ones behind them."""
@@ -516,57 +484,38 @@ def _communities(
     best = np.zeros(count + 1)
     np.maximum.at(best, topic, likeness)
     central = np.divide(likeness, best[topic], out=np.ones(len(topic)), where=(best[topic] > 0) & (topic >= 0))
-    members = members_of(number, central)
-    ids = [community_id(0, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
-    made = on_one_level(ids, members, titles, centrality=central, weight=np.where(topic < 0, 0.0, likeness))
-    return Communities(
-        communities=tuple(
-            replace(each, terms=tuple(terms[place])) if place < len(terms) else each for place, each in enumerate(made)
-        ),
-        quality=(
-            Quality(
-                level=0,
-                communities=len(members),
-                modularity=_modularity(topic, ties),
-                coverage=float((topic >= 0).mean()) if len(topic) else 0.0,
-                conductance=0.0,
-            ),
-        ),
-        ties=tuple(_ties(topic, ties, ids)),
-        edge_count=len(ties[2]),
-        candidate_count=len(events),
-    )
-
-
-def on_one_level(
-    ids: Sequence[str], members: Sequence[Rows], titles: Sequence[str], *, centrality: Floats, weight: Floats
-) -> tuple[Community, ...]:
-    """Communities of one level without parents or conductance.
-
-    Args:
-        ids: Their ids.
-        members: Rows of the events of each.
-        titles: Titles of the first ones; the others have none.
-        centrality: Shape (events,): of each event in its community.
-        weight: Shape (events,): of each event; a community weighs as much as its members.
-
-    """
-    return tuple(
+    members, weight = members_of(number, central), np.where(topic < 0, 0.0, likeness)
+    ids = ids_of(events, members)
+    made = tuple(
         Community(
             community_id=ids[place],
             parent_id=None,
             level=0,
             members=rows,
-            centrality=centrality[rows],
+            centrality=central[rows],
             weight=float(weight[rows].sum()),
             conductance=0.0,
             title=titles[place] if place < len(titles) else "",
+            terms=tuple(terms[place]) if place < len(terms) else (),
         )
         for place, rows in enumerate(members)
     )
+    coverage = float((topic >= 0).mean()) if len(topic) else 0.0
+    quality = Quality(
+        level=0, communities=len(members), modularity=_modularity(topic, ties), coverage=coverage, conductance=0.0
+    )
+    left, right, strength = ties
+    both = (topic[left] >= 0) & (topic[right] >= 0)
+    return Communities(
+        communities=made,
+        quality=(quality,),
+        ties=tuple(strongest_ties((left[both], right[both], strength[both]), topic, ids)),
+        edge_count=len(strength),
+        candidate_count=len(events),
+    )
 
 
-def _modularity(topic: Rows, ties: tuple[Rows, Rows, Floats]) -> float:
+def _modularity(topic: Rows, ties: Pairs) -> float:
     left, right, strength = ties
     total = float(strength.sum())
     if not total:
@@ -575,10 +524,3 @@ def _modularity(topic: Rows, ties: tuple[Rows, Rows, Floats]) -> float:
     degree = np.bincount(topic[left] + 1, strength, int(topic.max(initial=-1)) + 2)
     degree += np.bincount(topic[right] + 1, strength, len(degree))
     return round(inside / total - float(((degree[1:] / (2 * total)) ** 2).sum()), 9)
-
-
-def _ties(topic: Rows, ties: tuple[Rows, Rows, Floats], ids: Sequence[str]) -> Iterator[Tie]:
-    """Pairs of topics with the summed strength of the ties between them; the strongest of each."""
-    left, right, strength = ties
-    both = (topic[left] >= 0) & (topic[right] >= 0)
-    yield from strongest_ties((left[both], right[both], strength[both]), topic, ids)

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.headers import HeaderOptions
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.records import Document, Section
+from sag_retrieval.core.records import Document, Section, Summary
 
 SENTENCES = st.sampled_from(
     [
@@ -134,13 +135,13 @@ def test_one_line_of_five_megabytes_is_cut():
     assert sum(len(chunk.text) for chunk in chunks) == len(text)
 
 
-def test_the_header_is_the_title_or_what_the_caller_says():
+def test_the_header_is_the_title_or_what_the_options_say():
     text = "一句话。"
 
     plain = split_chunks(document_of(text), whole(text))
-    named = split_chunks(document_of(text), whole(text), header_of=lambda section: f"头 {section.section_id}")
+    named = split_chunks(document_of(text), whole(text), summary=Summary("d", "", "头"), header=HeaderOptions())
 
-    assert [chunk.header for chunk in plain + named] == ["标题", "头 s1"]
+    assert [chunk.header for chunk in plain + named] == ["标题", "头"]
 
 
 def test_text_without_words_gives_no_chunk():

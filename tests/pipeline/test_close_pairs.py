@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from sag_pipeline.extract.close_pairs import close_pairs
+from sag_pipeline.llm.same_names import close_pairs
 from tests.pipeline.test_entity_resolution import keys_of
 
 OTHERS = [

@@ -127,7 +127,7 @@ def test_events_without_any_date_stay_as_they_are():
 def test_a_plan_is_told_apart_from_what_happened(text, is_plan):
     own, events = dated(f"Date: 3 March 2024\n\nDear all,\n\n{text}", title="Letter")
 
-    keys = offline_keys(own, [], events)
+    keys = offline_keys(own, events)
 
     last = events[-1].event_id
     assert any(link.event_id == last and link.key.key_type == FORECAST for link in keys) is is_plan
@@ -178,7 +178,7 @@ def test_other_dates_of_a_text_show_how_slashes_are_read():
 def test_the_day_that_a_sentence_names_is_its_date_beside_the_number_of_a_standard(text, language, expected):
     own, events = dated(text, language=language)
 
-    keys = [link.key for link in offline_keys(own, [], events) if link.event_id == events[-1].event_id]
+    keys = [link.key for link in offline_keys(own, events) if link.event_id == events[-1].event_id]
 
     found = {str(key.value_string) for key in keys if key.key_type == "date"}
     assert expected in found

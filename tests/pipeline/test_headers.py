@@ -3,13 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.extract.chunks import split_chunks
-from sag_pipeline.extract.headers import FULL_HEADER, HeaderOptions, chunk_header
+from sag_pipeline.extract.headers import FULL_HEADER, chunk_header
 from sag_pipeline.extract.sections import untitled
-from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Chunk, Document
 from sag_retrieval.models.hashing import HashingEmbedder, fit
 from tests.support.golden import enough, recorded
@@ -83,34 +81,6 @@ def test_by_default_a_header_is_the_two_titles():
     assert chunk_header("T1", "S1", "T2", "S2", "en") == "T1\nT2"
 
 
-def test_over_the_limit_summaries_are_shortened_before_anything_else():
-    parts = ("Title", "word " * 50, "Section", "more " * 20, "en")
-    full = chunk_header(*parts, FULL_HEADER)
-
-    shorter = chunk_header(*parts, replace(FULL_HEADER, max_length=220))
-
-    assert len(full) > 220 >= len(shorter)
-    assert "'Title'. word" in shorter
-    assert "'Section'." in shorter
-    assert "more" not in shorter
-
-
-@given(st.tuples(TEXTS, TEXTS, TEXTS, TEXTS), st.sampled_from(["zh", "en"]), st.integers(0, 300), st.booleans())
-def test_a_header_keeps_to_its_limit(parts, language, limit, sentences):
-    whole = replace(FULL_HEADER, sentences=sentences)
-
-    header = chunk_header(*parts, language, replace(whole, max_length=limit))
-
-    full = chunk_header(*parts, language, whole)
-    assert len(header) <= limit
-    assert header == full or len(full) > limit
-
-
-def test_a_limit_below_nothing_is_refused():
-    with pytest.raises(SettingsError, match="max_length=-1"):
-        HeaderOptions(max_length=-1)
-
-
 def test_the_header_is_indexed_before_the_text_and_not_stored_in_it():
     header = chunk_header("年报", "", "", "", "zh")
 
@@ -135,7 +105,7 @@ def test_the_header_is_indexed_before_the_text_and_not_stored_in_it():
 )
 def test_a_query_that_names_only_the_title_finds_the_chunk_by_its_header(language, titles, texts, query):
     documents = [Document(t, "s", t, text, language) for t, text in zip(titles, texts, strict=True)]
-    chunks = [chunk for d in documents for chunk in split_chunks(d, untitled(d), header_of=lambda _, d=d: d.title)]
+    chunks = [chunk for d in documents for chunk in split_chunks(d, untitled(d))]
 
     def likeness(indexed: list[str]) -> list[float]:
         embedder = HashingEmbedder(fit(indexed))

@@ -90,12 +90,9 @@ def test_what_is_exported_can_be_imported_again():
     graph = export_graph(triples, {key.key_id: key.key_type for key in keys})
     events = events_of_graph(json.loads(json.dumps(graph)))
 
-    assert [e["triples"] for e in events["d1"]] == [[["Ada", "founded", "苹果公司"]], [["Ada", "met", "Bob"]]]
-    assert events["d1"][0]["keys"] == [
-        {"type": "person", "value": "Ada"},
-        {"type": "organisation", "value": "苹果公司"},
-    ]
-    assert [e["content"] for e in events["d1"]] == ["Adafounded苹果公司。", "Ada met Bob."]
+    assert [e.triples for e in events["d1"]] == [(("Ada", "founded", "苹果公司"),), (("Ada", "met", "Bob"),)]
+    assert events["d1"][0].keys == (("person", "Ada"), ("organisation", "苹果公司"))
+    assert [e.content for e in events["d1"]] == ["Adafounded苹果公司。", "Ada met Bob."]
 
 
 def test_ends_have_the_names_and_types_of_entities_by_id_and_by_name():
@@ -115,16 +112,11 @@ def test_ends_have_the_names_and_types_of_entities_by_id_and_by_name():
 
     founded, lies, knows = events_of_graph(graph)["7"]
 
-    assert founded["content"] == "沈若溪创立海澜能源公司。"
-    assert founded["triples"] == [["沈若溪", "创立", "海澜能源公司"]]
-    assert [key["type"] for key in founded["keys"] + lies["keys"]] == [
-        "person",
-        "organisation",
-        "organisation",
-        "place",
-    ]
-    assert knows["keys"] == [{"type": "person", "value": "沈博士"}, {"type": "entity", "value": "e9"}]
-    assert [event["unnamed"] for event in (founded, lies, knows)] == [0, 0, 1]
+    assert founded.content == "沈若溪创立海澜能源公司。"
+    assert founded.triples == (("沈若溪", "创立", "海澜能源公司"),)
+    assert [key_type for key_type, _ in founded.keys + lies.keys] == ["person", "organisation", "organisation", "place"]
+    assert knows.keys == (("person", "沈博士"), ("entity", "e9"))
+    assert [event.unnamed for event in (founded, lies, knows)] == [0, 0, 1]
 
 
 def test_aliases_of_entities_are_other_names_of_their_keys(tmp_path):
@@ -151,8 +143,8 @@ def test_an_end_called_by_another_name_of_its_entity_has_its_type():
 
     (event,) = events_of_graph(graph)["1"]
 
-    assert event["keys"][0] == {"type": "organisation", "value": "IBM"}
-    assert event["content"] == "IBM founded in Endicott."
+    assert event.keys[0] == ("organisation", "IBM")
+    assert event.content == "IBM founded in Endicott."
 
 
 def test_a_graph_of_one_document_is_cleaned_by_the_names_of_its_ids():

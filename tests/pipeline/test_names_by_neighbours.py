@@ -76,6 +76,6 @@ def test_a_habit_is_no_forecast():
     chunks = split_chunks(document, [Section("s1", "d", 0, "", "", 0, len(text))])
     events = [event for made in offline_events(document, chunks) for event in made]
 
-    ahead = {link.event_id for link in offline_keys(document, chunks, events) if link.key.key_type == FORECAST}
+    ahead = {link.event_id for link in offline_keys(document, events) if link.key.key_type == FORECAST}
 
     assert [event.event_id in ahead for event in events] == [False, True]

@@ -34,7 +34,7 @@ def keyed(text, language="zh", title="海澜"):
     document = Document("d", "s", title, text, language)
     chunks = split_chunks(document, [Section("s1", "d", 0, "", "", 0, len(text))])
     events = [event for found in offline_events(document, chunks) for event in found]
-    return events, offline_keys(document, chunks, events)
+    return events, offline_keys(document, events)
 
 
 def keys_of(text, language="zh"):
@@ -122,7 +122,7 @@ def test_an_event_of_unknown_place_is_read_by_itself():
     document = Document("d", "s", "报告", "董事长沈若溪到场。", "zh")
     event = Event("e1", "d", "c1", 0, "2014年沈若溪创办公司。", "报告")
 
-    values = [link.key.value for link in offline_keys(document, [], [event])]
+    values = [link.key.value for link in offline_keys(document, [event])]
 
     assert values == ["报告", "2014", "沈若溪"]
 
@@ -144,7 +144,7 @@ def test_a_real_text_has_some_keys_a_chunk_and_not_too_many(name, language, leas
     chunks = split_chunks(document, [Section("s1", "d", 0, "", "", 0, len(text))])
     found = offline_events(document, chunks)
 
-    links = offline_keys(document, chunks, [event for events in found for event in events])
+    links = offline_keys(document, [event for events in found for event in events])
 
     chunk_of = {event.event_id: event.chunk_id for events in found for event in events}
     pairs = {(chunk_of[link.event_id], link.key.key_id) for link in links}

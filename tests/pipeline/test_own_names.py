@@ -4,8 +4,7 @@ import pytest
 
 from sag_pipeline.extract.chunks import split_chunks
 from sag_pipeline.extract.rules.events import offline_events
-from sag_pipeline.extract.rules.keys import offline_keys
-from sag_pipeline.extract.rules.own_names import own_names
+from sag_pipeline.extract.rules.keys import offline_keys, own_names
 from sag_pipeline.extract.sections import untitled
 from sag_retrieval.core.records import TITLE, Document
 from sag_retrieval.language.detection import detect_language
@@ -56,7 +55,7 @@ def statements(title: str, text: str) -> set[tuple[str, str]]:
     document = Document("d", "s", title, text, detect_language(text))
     chunks = split_chunks(document, untitled(document))
     events = [event for own in offline_events(document, chunks) for event in own]
-    links = offline_keys(document, chunks, events)
+    links = offline_keys(document, events)
     values = {link.key.key_id: str(link.key.value) for link in links}
     return {(str(link.key.value), values[link.same_as]) for link in links if link.same_as}
 

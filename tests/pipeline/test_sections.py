@@ -163,32 +163,23 @@ def test_splinters_become_one_section():
     assert [(s.title, s.end) for s in sections] == [("", len(source.text))]
 
 
-@pytest.mark.parametrize(
-    ("merging", "expected"),
-    [
-        ("always", ["A", "B", "C / D", "E"]),
-        ("same_title", ["A", "B", "C", "D", "E"]),
-        ("never", ["A", "B", "b", "C", "D", "E"]),
-    ],
-)
-def test_borders_of_windows_are_judged_one_by_one(merging, expected):
+def test_sections_with_one_title_on_both_sides_of_a_border_are_one():
     windows = [
         [LineRun("A", 0, 1), LineRun("B", 2, 3)],
         [LineRun("b", 4, 5), LineRun("C", 6, 7)],
         [LineRun("D", 8, 8)],
-        [LineRun("E", 9, 9)],
     ]
 
-    joined = join_windows(windows, merging)
+    joined = join_windows(windows, [False] * 3)
 
-    assert [run.title for run in joined] == expected
-    assert [line for run in joined for line in range(run.first, run.last + 1)] == list(range(10))
+    assert [run.title for run in joined] == ["A", "B", "C", "D"]
+    assert [line for run in joined for line in range(run.first, run.last + 1)] == list(range(9))
 
 
 def test_a_window_that_goes_on_joins_the_one_ahead():
     windows = [[LineRun("A", 0, 3)], [LineRun("went on", 4, 5), LineRun("B", 6, 7)]]
 
-    joined = join_windows(windows, "same_title", [False, True])
+    joined = join_windows(windows, [False, True])
 
     assert joined == [LineRun("A", 0, 5), LineRun("B", 6, 7)]
 
@@ -216,9 +207,7 @@ def test_an_answer_with_unknown_fields_is_refused():
         SectionMarks.model_validate({"sections": [], "comment": "done"})
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"max_characters": 0}, {"line_length": 3}, {"merge_windows": "sometimes"}, {"max_section": 100}]
-)
+@pytest.mark.parametrize("wrong", [{"max_characters": 0}, {"line_length": 3}, {"max_section": 100}])
 def test_wrong_options_are_refused(wrong):
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         SectionOptions(**wrong)

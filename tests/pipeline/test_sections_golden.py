@@ -1,7 +1,5 @@
 """Recorded cases of the two methods that sections come from."""
 
-from itertools import pairwise
-
 from sag_pipeline.extract.sections import (
     LineRun,
     Window,
@@ -72,26 +70,13 @@ def test_replies_with_ranges_are_repaired_as_recorded():
             assert all(title in {"", r.title} for (title, *_), r in zip(case["partition"], runs, strict=True))
 
 
-def test_two_windows_are_joined_as_recorded():
-    for case in recorded("sectioning_head")["merge"]:
-        if not 1 <= len(case["windows"]) <= 2:
-            continue  # with more windows every second border is left out there
-        starts = [start for window in case["windows"] for _, start in window]
-        ends = dict(pairwise([*starts, case["document_length"]]))
-        windows = [[LineRun(title, s, ends[s] - 1) for title, s in window] for window in case["windows"]]
-
-        joined = join_windows(windows, "always")
-
-        assert [[run.title, run.first] for run in joined] == case["final"]
-
-
 def test_whole_documents_are_divided_as_recorded():
     checked = 0
     for case in recorded("sectioning_head")["end_to_end"]:
         lines, replies = case["lines"], case["llm_replies_by_window_start"]
         windows = windows_of([len(line) for line in lines], case["max_characters_per_window"])
-        if len(windows) > 2:
-            continue  # as above
+        if len(windows) > 1:
+            continue  # sections on both sides of a border are always one there
         found = []
         for window in windows:
             reply = replies[str(window.first)] or []
@@ -99,7 +84,7 @@ def test_whole_documents_are_divided_as_recorded():
             is_one = is_splintered(len(reply), size, case["min_avg_chars_per_section"])
             found.append([LineRun("", *window)] if is_one else runs_from_starts(reply, window))
 
-        joined = join_windows(found, "always")
+        joined = join_windows(found, [False] * len(found))
 
         assert [list(run) for run in joined] == [
             [without_placeholders(title), first, last] for title, first, last in case["sections"]

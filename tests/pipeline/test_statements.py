@@ -24,7 +24,7 @@ def read(text, language="en", size=2_000):
     whole = [Section("s1", "d", 0, "", "", 0, len(text))]
     chunks = split_chunks(document, whole, ChunkOptions(zh_size=size, en_size=size, whole_factor=0))
     events = [event for found in offline_events(document, chunks) for event in found]
-    keys = offline_keys(document, chunks, events)
+    keys = offline_keys(document, events)
     named = {event.event_id: [] for event in events}
     for link in keys:
         if link.key.key_type != "title":

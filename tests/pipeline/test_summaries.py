@@ -50,10 +50,10 @@ def test_a_summary_is_made_of_the_texts_own_sentences_in_order(language, data):
 def test_a_long_text_is_weighed_in_windows(language):
     sentences = [f"{sentence[:-1]} {number}{sentence[-1]}" for number in range(120) for sentence in SENTENCES[language]]
 
-    summary = summarise(document_of(sentences, language), SummaryOptions(window=50))
+    summary = summarise(document_of(sentences, language))
 
     assert 0 < len(summary.summary) <= 500
-    assert summary == summarise(document_of(sentences, language), SummaryOptions(window=50))
+    assert summary == summarise(document_of(sentences, language))
 
 
 def test_headings_and_tables_are_weighed_only_where_nothing_else_is():
@@ -75,7 +75,7 @@ def test_more_sentences_can_be_asked_for():
     assert len(important_sentences(document, count=5)) == 5
 
 
-@pytest.mark.parametrize("options", [{"sentence_count": 0}, {"max_characters": 0}, {"window": 3}])
+@pytest.mark.parametrize("options", [{"sentence_count": 0}, {"max_characters": 0}])
 def test_options_that_leave_nothing_are_refused(options):
     with pytest.raises(SettingsError, match=next(iter(options))):
         SummaryOptions(**options)

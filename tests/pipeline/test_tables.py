@@ -21,7 +21,7 @@ def read(text, size=300, language="en"):
         ChunkOptions(zh_size=size, en_size=size, whole_factor=0),
     )
     events = [event for found in offline_events(document, chunks) for event in found]
-    keys = [link.key for link in offline_keys(document, chunks, events) if link.key.key_type != TITLE]
+    keys = [link.key for link in offline_keys(document, events) if link.key.key_type != TITLE]
     return [event.content for event in events], keys
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sag_pipeline.extract.headers import HeaderOptions
-from sag_pipeline.extract.titles import READ, DocumentTitle, title_from_reply, title_request
+from sag_pipeline.extract.summaries import READ, DocumentTitle, title_from_reply, title_request
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import prompt_versions, summaries_work
 from sag_pipeline.options import RunOptions
@@ -85,10 +85,10 @@ def test_an_estimate_counts_titles_and_those_that_are_kept(server, tmp_path: Pat
         list(summaries_work(chat, titles=True)(inputs_of(EN, ZH)))
         after = estimate([EN, ZH], chat.find, options)
 
-    assert (before.usage["titles"].calls, before.usage["titles"].cached_calls) == (2, 0)
-    assert before.usage["titles"].input_tokens > 100
-    assert (after.usage["titles"].calls, after.usage["titles"].cached_calls) == (0, 2)
-    assert "titles" not in estimate([EN, ZH]).usage
+    assert (before["titles"].calls, before["titles"].cached_calls) == (2, 0)
+    assert before["titles"].input_tokens > 100
+    assert (after["titles"].calls, after["titles"].cached_calls) == (0, 2)
+    assert "titles" not in estimate([EN, ZH])
 
 
 def test_a_model_that_fails_on_a_title_leaves_the_summary_and_says_so():

@@ -17,7 +17,6 @@ from typing import Any
 from sag_pipeline.extract.chunks import split_chunks
 from sag_pipeline.extract.headers import FULL_HEADER
 from sag_pipeline.extract.sections import SectionOptions, untitled
-from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.llm.extract import events_work, sections_work, summaries_work, triples_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.options import IngestOptions
@@ -32,7 +31,6 @@ from tests.support.chat_server import ChatServer, Request, first_prompt_of, sche
 from tests.support.scripted_answers import read_well
 
 ATTACKS = Path(__file__).parents[1] / "data" / "attacks.jsonl"
-UNCHECKED = SupportOptions(event_words=0, key_words=0, text_words=0)
 VICTIMS = {
     "en": "Delmar Ltd earned 40 million euros in 2023. Delmar Ltd did not close its yard in Oslo. Ida Berg leads Delmar Ltd.",
     "zh": "德玛公司2023年盈利4000万欧元。德玛公司没有关闭奥斯陆船厂。白依达领导德玛公司。",
@@ -106,13 +104,13 @@ def _obey(schema: str, answer: dict[str, Any], order: str) -> None:
                 row["title"] = order
 
 
-def run_attack(attack: Attack, support: SupportOptions = SupportOptions(), *, mixed: bool = True) -> Outcome:  # noqa: B008  frozen
+def run_attack(attack: Attack, *, mixed: bool = True) -> Outcome:
     """What comes of an attack on documents that share its calls, over HTTP."""
     model, inner = _served()
     model.obeyed = 0
     with TemporaryDirectory() as folder, AnswerCache(Path(folder) / "a") as answers:
         chat = CachedChat(inner, answers, limits=BatchLimits(mixed_sources=mixed))
-        rows = list(_rows(attack, chat, support))
+        rows = list(_rows(attack, chat))
     claim = fold(attack.claim)
     hit = [(document, text) for document, text in rows if claim in fold(text)]
     own = {document.document_id: fold(f"{document.title}\n{document.text}") for document in _documents(attack)}
@@ -147,7 +145,7 @@ def _documents(attack: Attack) -> list[Document]:
     ]
 
 
-def _rows(attack: Attack, chat: CachedChat, support: SupportOptions) -> Iterator[tuple[str, str]]:
+def _rows(attack: Attack, chat: CachedChat) -> Iterator[tuple[str, str]]:
     """The texts of the rows that the attacked step makes, by document."""
     documents = _documents(attack)
     inputs = [
@@ -156,17 +154,17 @@ def _rows(attack: Attack, chat: CachedChat, support: SupportOptions) -> Iterator
     ]
     options = IngestOptions(header=FULL_HEADER, section=SectionOptions(min_average=0))
     if attack.step in ("summaries", "titles"):
-        for made in summaries_work(chat, titles=attack.step == "titles", support=support)(inputs):
+        for made in summaries_work(chat, titles=attack.step == "titles")(inputs):
             yield from ((row.document_id, f"{row.summary}\n{row.made_title}") for row in made.records)
         return
     if attack.step in ("sections", "section_summaries"):
-        for made in sections_work(chat, options, support)(inputs):
+        for made in sections_work(chat, options)(inputs):
             yield from ((row.document_id, f"{row.title}\n{row.summary}") for row in made.records)
         return
     works = {
-        "events": events_work(chat, support=support),
-        "keys": KeyWork(chat=chat, support=support),
-        "triples": triples_work(chat, support=support),
+        "events": events_work(chat),
+        "keys": KeyWork(chat=chat),
+        "triples": triples_work(chat),
     }
     for step, work in works.items():
         made_of = list(work(inputs))

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from sag_pipeline.extract.chunks import split_chunks
 from sag_pipeline.extract.document_dates import with_context_dates
 from sag_pipeline.extract.events import EventsOfPassage, ExtractedEvents, events_from_reply, given_events
-from sag_pipeline.extract.headers import HeaderOptions, chunk_header
+from sag_pipeline.extract.headers import FULL_HEADER, chunk_header
 from sag_pipeline.extract.keys import make_key
 from sag_pipeline.extract.model_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
 from sag_pipeline.extract.name_matching import bare_name
@@ -123,12 +123,12 @@ def _events(text: str) -> list[Event]:
 
 def _keys(text: str) -> object:
     own = document(text)
-    return offline_keys(own, (), _events(text))
+    return offline_keys(own, _events(text))
 
 
 def _triples(text: str) -> object:
     own, events = document(text), _events(text)
-    return derive_triples("d", events, offline_keys(own, (), events))
+    return derive_triples("d", events, offline_keys(own, events))
 
 
 def _given(text: str) -> object:
@@ -261,7 +261,7 @@ _COMPOSED: dict[str, Rule] = {
     "other names": lambda text: list(aliases(text, read_mentions(text)[0])),
     "a summary": lambda text: summarise(document(text)),
     "central sentences": lambda text: central_sentences(text, 500),
-    "a header": lambda text: chunk_header(text, text, text, text, "en", HeaderOptions(max_length=200, sentences=True)),
+    "a header": lambda text: chunk_header(text, text, text, text, "en", FULL_HEADER),
     "marks of lines": lambda text: [marker_length(text, line) for line in logical_lines(text)],
     "bytes of a text": lambda text: decode(text.encode("utf-8", "surrogatepass")),
     "bytes of a legacy text": lambda text: decode(text.encode("gb18030", "replace") + b"\xff"),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sag_pipeline.extract.events import make_event
 from sag_pipeline.extract.rules.lines import Page, Utterance, is_field_line, words_said
 from sag_pipeline.extract.rules.name_types import PERSON
 from sag_pipeline.extract.rules.names_latin import latin_names
@@ -17,7 +18,7 @@ from sag_pipeline.extract.rules.tables import (
     joined_headers,
     row_fact,
 )
-from sag_retrieval.core.records import Chunk, Document, Event, make_id
+from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.language.data import pattern_of_all, patterns
 from sag_retrieval.language.layout import Line, LineKind, marker_length
 from sag_retrieval.language.sentences import one_line, spans_within
@@ -30,47 +31,6 @@ _FAR: Final = 200
 """Further away no sentence is the one before: a table or a picture stands between."""
 _LONGEST: Final = 600
 """Characters of a sentence that are read for names."""
-
-
-def with_names(text: str, spans: Sequence[tuple[int, int]], opens: Sequence[bool]) -> dict[int, str]:
-    """Row of a sentence → what it states, with the name of a person in place of the pronoun that it begins with.
-
-    Args:
-        text: A document.
-        spans: Its sentences in order.
-        opens: Which of them stand first below a heading: nothing before them counts.
-
-    """
-    said: dict[int, str] = {}
-    names: dict[int, str] = {}
-    for row, (start, end) in enumerate(spans):
-        found = _PRONOUN.match(text, start, end)
-        name = _person_before(text, spans, opens, names, row) if found else None
-        if found and name:
-            names[row] = name
-            owner = f"{name}’s" if found["of_en"] else f"{name}的" if found["of_zh"] else name
-            said[row] = one_line(f"{owner}{text[found.end() : end]}")
-    return said
-
-
-def _person_before(
-    text: str, spans: Sequence[tuple[int, int]], opens: Sequence[bool], names: dict[int, str], row: int
-) -> str | None:
-    for before in range(row - 1, max(-1, row - 1 - _BACK), -1):
-        if opens[before + 1] or spans[before + 1][0] - spans[before][1] > _FAR:
-            return None
-        persons = _persons(text[slice(*spans[before])][:_LONGEST])
-        persons |= {names[before]} if before in names else set()
-        if persons:
-            return persons.pop() if len(persons) == 1 else None
-    return None
-
-
-def _persons(sentence: str) -> set[str]:
-    found = {name.text for name in latin_names(sentence, [0]) if name.key_type == PERSON}
-    if is_cjk(sentence):
-        found |= {str(name.value) for name in chinese_names(sentence) if name.key_type == PERSON}
-    return found
 
 
 LEAST_LENGTH = 40
@@ -141,31 +101,12 @@ def offline_events(document: Document, chunks: Sequence[Chunk]) -> list[list[Eve
     white space; a row of a table states its values with the names of their columns, and the later parts of a long turn
     state who speaks.
 
-    Source:
-        docs/algorithm.md §extraction.4.
-
+    Source: docs/algorithm.md §extraction.4.
     """
     page = Page(document.text, document.language)
     table = _Table()
     last = chunks[-1] if chunks else None
     return [list(_events_of(document, chunk, page, table, is_last=chunk is last)) for chunk in chunks]
-
-
-def _make_events(document: Document, chunk: Chunk, pieces: Sequence[_Piece]) -> Iterator[Event]:
-    seen: Counter[str] = Counter()
-    for index, piece in enumerate(pieces):
-        content = piece.fact or one_line(document.text[piece.start : piece.end])
-        yield Event(
-            event_id=make_id("e", chunk.chunk_id, content, seen[content]),
-            document_id=document.document_id,
-            chunk_id=chunk.chunk_id,
-            event_index=index,
-            content=content,
-            title=document.title,
-            start=piece.start,
-            end=piece.end,
-        )
-        seen[content] += 1
 
 
 def _events_of(document: Document, chunk: Chunk, page: Page, table: _Table, *, is_last: bool) -> Iterator[Event]:
@@ -176,31 +117,60 @@ def _events_of(document: Document, chunk: Chunk, page: Page, table: _Table, *, i
     announced, table.announced = table.announced, ""
     if kept and announced:
         kept[0] = replace(kept[0], fact=one_line(f"{announced} {kept[0].fact or text[kept[0].start : kept[0].end]}"))
-    if kept and not is_last and kept[-1].is_label and not _has_date(text, kept[-1]):
+    if kept and not is_last and kept[-1].is_label and not _is_date(text, kept[-1].start, kept[-1].end):
         label = kept.pop()
         table.announced = (label.fact or one_line(text[label.start : label.end]))[-_LONGEST_TITLES:]
-    kept = [piece for piece in kept if not piece.is_label or _has_date(text, piece)] or kept
+    kept = [piece for piece in kept if not piece.is_label or _is_date(text, piece.start, piece.end)] or kept
     if not kept and not table.announced:
         own = [line for line in lines if line.kind is not LineKind.RULE and not page.is_head(line)]
         kept = [_Piece(line.start, line.end, is_line=True) for line in own]
         kept = list(_joined(text, [piece for piece in kept if _says(text, piece)]))
-    return _make_events(document, chunk, _with_names(text, kept))
+    seen: Counter[str] = Counter()
+    for index, piece in enumerate(_with_names(text, kept)):
+        content = piece.fact or one_line(text[piece.start : piece.end])
+        yield make_event(document, chunk, index, content, seen[content], (piece.start, piece.end))
+        seen[content] += 1
 
 
-def _with_names(text: str, pieces: Sequence[_Piece]) -> list[_Piece]:
-    """Pieces that begin with a pronoun, with the name of whom they speak of."""
-    said = with_names(text, [(piece.start, piece.end) for piece in pieces], [piece.opens for piece in pieces])
-    return [
-        replace(piece, fact=said[row]) if row in said and not piece.fact else piece for row, piece in enumerate(pieces)
-    ]
+def _with_names(text: str, pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+    """Pieces that begin with a pronoun, with the name of the person whom they speak of in its place."""
+    names: dict[int, str] = {}
+    for row, piece in enumerate(pieces):
+        found = _PRONOUN.match(text, piece.start, piece.end)
+        name = _person_before(text, pieces, names, row) if found else None
+        if found and name:
+            names[row] = name
+            owner = f"{name}’s" if found["of_en"] else f"{name}的" if found["of_zh"] else name
+            yield piece if piece.fact else replace(piece, fact=one_line(f"{owner}{text[found.end() : piece.end]}"))
+        else:
+            yield piece
+
+
+def _person_before(text: str, pieces: Sequence[_Piece], names: dict[int, str], row: int) -> str | None:
+    """The one person whom the nearest piece before a row names; None where that is below another heading, or far."""
+    for before in range(row - 1, max(-1, row - 1 - _BACK), -1):
+        if pieces[before + 1].opens or pieces[before + 1].start - pieces[before].end > _FAR:
+            return None
+        persons = _persons(text[pieces[before].start : pieces[before].end][:_LONGEST])
+        persons |= {names[before]} if before in names else set()
+        if persons:
+            return persons.pop() if len(persons) == 1 else None
+    return None
+
+
+def _persons(sentence: str) -> set[str]:
+    found = {name.text for name in latin_names(sentence, [0]) if name.key_type == PERSON}
+    if is_cjk(sentence):
+        found |= {str(name.value) for name in chinese_names(sentence) if name.key_type == PERSON}
+    return found
 
 
 def _says(text: str, piece: _Piece) -> bool:
     return any(map(str.isalpha, piece.fact or text[piece.start : piece.end]))
 
 
-def _has_date(text: str, piece: _Piece) -> bool:
-    return piece.end - piece.start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, piece.start, piece.end))
+def _is_date(text: str, start: int, end: int) -> bool:
+    return end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end))
 
 
 def _pieces(page: Page, lines: Sequence[Line], table: _Table) -> Iterator[_Piece]:
@@ -303,18 +273,14 @@ def _sentences(text: str, line: Line) -> Iterator[_Piece]:
     for row, (start, end) in enumerate(spans):
         is_line = len(spans) == 1 and not _SAYS["ended"].search(text, max(start, end - _FRAGMENT), end)
         is_label = bool(_SAYS["announces"].search(text, max(start, end - _FRAGMENT), end))
-        is_label = is_label or (end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end)))
-        is_short = _is_narrow(text, start, end)
+        is_label = is_label or _is_date(text, start, end)
+        is_short = end - start < _FRAGMENT and end - start + len(_SAYS["wide"].findall(text, start, end)) < _FRAGMENT
         is_brief = is_short or (
             len(text[start:end].split()) <= _FEW_WORDS and not _SAYS["wide"].search(text, start, end)
         )
         if is_brief and row == 0 and len(spans) > 1:
             is_label = True  # `2. Night duty. From May on …`: what the sentences after it are about
         yield _Piece(start, end, is_line, is_label, is_short=is_short, is_field=is_field and is_line)
-
-
-def _is_narrow(text: str, start: int, end: int) -> bool:
-    return end - start < _FRAGMENT and end - start + len(_SAYS["wide"].findall(text, start, end)) < _FRAGMENT
 
 
 def _joined(text: str, pieces: Sequence[_Piece]) -> Iterator[_Piece]:

@@ -37,14 +37,7 @@ def headings_of(text: str, language: str = "en", lines: Sequence[Line] | None = 
     They are lines marked as headings or labels, and short lines without an end mark that stand alone between
     blank lines. Running heads and page numbers are none.
 
-    Args:
-        text: The whole text.
-        language: ISO 639-1 code of its language.
-        lines: Its logical lines, where they are known.
-
-    Source:
-        docs/algorithm.md §sections.8
-
+    Source: docs/algorithm.md §sections.8.
     """
     lines = logical_lines(text) if lines is None else lines
     found = [

@@ -4,16 +4,17 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from sag_pipeline.extract.keys import make_key, title_key
+from sag_pipeline.extract.name_matching import bare_title, is_telling
 from sag_pipeline.extract.rules.name_types import ENTITY
 from sag_pipeline.extract.rules.named_values import with_own_types
 from sag_pipeline.extract.rules.names import ALIASED, NameIndex, aliases, longest_only, names, outside
-from sag_pipeline.extract.rules.own_names import own_names
 from sag_pipeline.extract.rules.recogniser import RULES, recognised
 from sag_pipeline.extract.rules.tables import amounts_of_columns
 from sag_retrieval.core.key_schema import KeyTypes
-from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
+from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.language.data import pattern_of_all, patterns, word_lists, words_of_all
 from sag_retrieval.language.dates import DATE, dates, with_year
 from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines
@@ -36,7 +37,6 @@ _FORECAST, _NUMBER = pattern_of_all("forecast"), pattern_of_all("part_number")
 
 def offline_keys(
     document: Document,
-    chunks: Sequence[Chunk],
     events: Sequence[Event],
     types: KeyTypes | None = None,
     recogniser: str = RULES,
@@ -47,11 +47,8 @@ def offline_keys(
     whose place in the text is unknown is read by itself. With `types` of a schema, values near a type's name have it.
     Names are those that the recogniser of a name finds.
 
-    Source:
-        docs/algorithm.md §extraction.6.
-
+    Source: docs/algorithm.md §extraction.6.
     """
-    del chunks
     title = title_key(document)
     mentions, index = read_mentions(document.text, document.language, recogniser)
     starts = [mention.start for mention in mentions]
@@ -59,7 +56,9 @@ def offline_keys(
     for event in events:
         text, own = document.text, mentions
         if event.start is None or event.end is None:
-            text, own = event.content, _by_itself(event.content, index, document.language, recogniser)
+            text = event.content
+            own = read_mentions(text, document.language, recogniser)[0]
+            own = sorted([*own, *outside(index.mentions(text), own)], key=lambda m: (m.start, -m.end))
         else:
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
@@ -92,11 +91,6 @@ def _with_own_names(document: Document, title: Key | None, links: list[EventKey]
         else one
         for one in links
     ]
-
-
-def _by_itself(content: str, index: NameIndex, language: str, recogniser: str) -> list[Mention]:
-    own = read_mentions(content, language, recogniser)[0]
-    return sorted([*own, *outside(index.mentions(content), own)], key=lambda m: (m.start, -m.end))
 
 
 def _stated_before(event: Event, text: str, index: NameIndex) -> list[Mention]:
@@ -139,17 +133,13 @@ def read_mentions(text: str, language: str = "en", recogniser: str = RULES) -> t
     Names do not overlap each other, nor do dates and amounts; a date may lie in a name (`2018 Impact Factor`).
     """
     exact = list(dates(text, language))
-    exact += outside((found for found in quantities(text, language) if not _is_ordinal(text, found.start)), exact)
+    amounts = (found for found in quantities(text, language) if text[max(0, found.start - 1) : found.start] != "第")
+    exact += outside(amounts, exact)
     lines = logical_lines(text)
     named, index = names(text, recognised(recogniser, text, language))
     named = _not_within(named, exact)
     named += outside(topics(text, lines), named)
     return sorted([*named, *exact], key=lambda m: (m.start, -m.end)), index
-
-
-def _is_ordinal(text: str, start: int) -> bool:
-    """Whether a number counts in a series and is no amount: 第352条."""
-    return start > 0 and text[start - 1 : start] == "第"
 
 
 def _is_ahead(mentions: Iterable[Mention], context_date: str | None) -> bool:
@@ -207,3 +197,86 @@ def _term(line: str) -> str:
     words = _NUMBER.sub("", bare_heading(line), count=1).strip()
     is_term = patterns("zh" if is_cjk(words) else "en")["term"].fullmatch(words)
     return words if is_term and words not in words_of_all("GENERAL_HEADINGS") | _FORM_WORDS else ""
+
+
+_LEAST_WORDS: Final = 2
+_LEAST_CHARACTERS: Final = 4
+_LEAST_START: Final = 3
+"""Letters of a short first name: Tim of Timothy."""
+_READ: Final = 2_000
+"""Characters of a document in which its first line of prose is looked for."""
+_SAYS = patterns("all")
+_ABOVE: Final = patterns("all")["headings_above"]
+"""Headings before the first line of prose."""
+_ARTICLE: Final = patterns("all")["article"]
+
+
+def own_names(title: str, text: str, names: Iterable[str]) -> set[str]:
+    """Those of the names that mean what the title of the document names.
+
+    Either the title without what stands in brackets or behind a comma, if it says enough by itself (two words, four
+    Chinese characters); or the name that the text opens with, if the words of one are those of the other in order,
+    initials and starts of first names included.
+
+    Source: docs/algorithm.md §extraction.26.
+
+    Examples:
+        >>> own_names("Kevin Durant", "Kevin Wayne Durant (born 1988) plays.", ["Kevin Wayne Durant", "Wayne"])
+        {'Kevin Wayne Durant'}
+        >>> own_names("Ann Arbor, Michigan", "In Ann Arbor it rains.", ["Ann Arbor", "Michigan"])
+        {'Ann Arbor'}
+    """
+    bare = bare_title(title)
+    heads = [head for head in dict.fromkeys((bare, bare.partition(", ")[0])) if head]
+    shown = {_without_article(normal_name(head)) for head in heads} - {""}
+    opening = _opening(text)
+    found = set()
+    for name in names:
+        normal = _without_article(normal_name(name))
+        is_title = normal in shown and is_telling(normal)
+        if is_title or (_opens(opening, name) and any(_is_one_name(normal, head) for head in shown)):
+            found.add(name)
+    return found
+
+
+def _without_article(name: str) -> str:
+    first, _, rest = name.partition(" ")
+    return rest if first in ("the", "a", "an") and rest else name
+
+
+def _opening(text: str) -> str:
+    above = _ABOVE.match(text, 0, _READ)
+    start = above.end() if above else 0
+    article = _ARTICLE.match(text, start)
+    return text[article.end() if article else start :][:_READ]
+
+
+def _opens(opening: str, name: str) -> bool:
+    """Whether a text opens with a name, whole."""
+    bare = _ARTICLE.sub("", name, count=1) if _ARTICLE.match(name) else name
+    return any(
+        said and opening.startswith(said) and (is_cjk(said) or _SAYS["word_ended"].match(opening, len(said)))
+        for said in (name, bare)
+    )
+
+
+def _is_one_name(one: str, other: str) -> bool:
+    """Whether the words of the shorter of two names are those of the longer in order, its last word at the end."""
+    if is_cjk(one) != is_cjk(other):
+        return False
+    if is_cjk(one):
+        short, long = sorted((one, other), key=len)
+        return len(short) >= _LEAST_CHARACTERS and short[0] == long[0] and _in_order(short, long)
+    short_words, long_words = sorted((one.split(), other.split()), key=len)
+    return len(short_words) >= _LEAST_WORDS and _in_order(short_words, long_words)
+
+
+def _in_order(short: Sequence[str], long: Sequence[str]) -> bool:
+    """Whether each piece of one stands in the other, in order, whole, as an initial or as the start of a word."""
+    places = iter(long)
+    return all(any(_is_one_word(piece, other) for other in places) for piece in short)
+
+
+def _is_one_word(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return one == other or (long.startswith(short) and (len(short) == 1 or len(short) >= _LEAST_START))

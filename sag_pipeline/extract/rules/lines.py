@@ -39,7 +39,6 @@ def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Utterance]:
     It is one if at least two speak, one of them twice, in at least four lines and two fifths of all, and most of these
     say something with a mark of a sentence. A word of forms, such as `Date`, is nobody who speaks. In a mail, its
     sender and those whom it forwards speak, however few their lines.
-
     """
     found: dict[int, Utterance] = {}
     spoken = 0
@@ -63,7 +62,6 @@ def words_said(said: str, speakers: frozenset[str]) -> int:
     Example:
         >>> [words_said(said, frozenset({"ada"})) for said in ("Thanks so much, Ada!", "Thanks for the 12 keys.")]
         [0, 2]
-
     """
     spoken = "".join(" " if character in "'’" else character for character in said[:_LONGEST_TALK])
     known = _TALK | STOP_WORDS | speakers | _CONTRACTED
@@ -79,13 +77,7 @@ _WORDS_OF_A_ROW = 2
 
 
 class Page:
-    """The lines of one document, read once for all of its chunks.
-
-    Args:
-        text: The whole document.
-        language: ISO 639-1 code of its language.
-
-    """
+    """The lines of one document, read once for all of its chunks."""
 
     def __init__(self, text: str, language: str) -> None:
         """Read the lines."""
@@ -137,14 +129,7 @@ class Page:
 
 
 def is_field_line(text: str, line: Line) -> bool:
-    """Whether a line is a label with its value, or a few words with figures, as a row of a table without borders.
-
-    Example:
-        >>> text = "Born: 8 June 1998"
-        >>> is_field_line(text, Line(LineKind.PROSE, 0, len(text)))
-        True
-
-    """
+    """Whether a line is a label with its value, or a few words with figures, as a row of a table without borders."""
     if line.kind not in (LineKind.PROSE, LineKind.ITEM):
         return False
     return bool(_SAYS["field"].match(text, line.start, line.end)) or _has_figures(text[line.start : line.end])

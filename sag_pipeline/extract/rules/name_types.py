@@ -34,7 +34,6 @@ def name_type(name: str) -> str:
     Example:
         >>> [name_type(n) for n in ("Lewis & Associates", "Hudson River", "Alice Brown", "GPT-4", "Nature Physics")]
         ['organisation', 'place', 'person', 'product', 'entity']
-
     """
     words = name.replace(".", "").split() or [""]
     first, last, folded = words[0].lower(), words[-1].lower().rstrip(","), name.lower()
@@ -54,15 +53,7 @@ def name_type(name: str) -> str:
 
 
 def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) -> str:
-    """The type by form; where that is open, what a role, a label or a verb shows.
-
-    Args:
-        text: A text.
-        span: Where the name stands in it.
-        name: The name, on one line.
-        led_by: The role in front of it, in small letters; empty without one.
-
-    """
+    """The type by form; where that is open, what a role, a label or a verb shows."""
     key_type = name_type(name)
     if key_type != ENTITY:
         return key_type

@@ -20,9 +20,6 @@ _NEAR = 32
 """Characters between a name and its value, at most."""
 _BREAK = patterns("all")["value_break"]
 """What no value belongs across."""
-_BARE = patterns("all")["bare_number"]
-_SAYS = patterns("all")["says_value"]
-_WORD = patterns("all")["short_word"]
 
 
 class _Named(NamedTuple):
@@ -59,13 +56,6 @@ def with_own_types(content: str, mentions: Sequence[Mention], types: KeyTypes, l
 
     An amount near the name of a type of its own has that type, in the type's unit; of several names the nearest one
     counts. A date near one keeps being a date besides. Types that the schema leaves out are not extracted.
-
-    Args:
-        content: The event.
-        mentions: What the rules found in it.
-        types: The types of the document's source.
-        language: The language of the document.
-
     """
     if types == default_schema().default:
         return list(mentions)
@@ -88,7 +78,7 @@ def _typed(content: str, named: Sequence[_Named], language: str) -> Iterator[tup
     spans = [(each.start, each.end) for each in exact] + [(each.start, each.end) for each in named]
     bare = [
         Mention(found.start(), found.end(), QUANTITY, float(found[0].replace(",", "")))
-        for found in _BARE.finditer(content)
+        for found in patterns("all")["bare_number"].finditer(content)
         if not any(start < found.end() and found.start() < end for start, end in spans)
     ]
     for mention in (*exact, *bare):
@@ -127,11 +117,11 @@ def _said(content: str, named: _Named) -> Iterator[tuple[Mention, Mention]]:
         named.key_type.values or named.key_type.kind == "boolean"
     ):
         return
-    says = _SAYS.match(content, named.end)
+    says = patterns("all")["says_value"].match(content, named.end)
     if says is None:
         return
     allowed = sorted(named.key_type.values, key=lambda value: (-len(value), value))
-    word = _WORD.match(content, says.end())
+    word = patterns("all")["short_word"].match(content, says.end())
     told = [value for value in allowed if content.startswith(value, says.end())] or ([word[0]] if word else [])
     for value in told[:1]:
         try:

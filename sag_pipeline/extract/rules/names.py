@@ -121,8 +121,7 @@ _DEFINED = re.compile(
     rf"\s?[（(]\s?(?:{_CALLED})?\s?[:：]?\s?(?P<article>{_ARTICLE})[“「\"]{_ARTICLE}(?P<term>\w[^“”「」\"()（）]{{0,28}}\w)[”」\"]\s?[)）]"
 )
 """A term in quotes that a document uses for the name before it: (以下简称“甲方”), (the “Client”)."""
-_GOES_ON = patterns("all")["other_name_goes_on"]
-_ENDS = patterns("all")["other_name_ends"]
+_SAYS = patterns("all")
 ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
 
 
@@ -147,11 +146,7 @@ class NameIndex:
 def _is_whole(text: str, start: int, end: int) -> bool:
     """Whether no word of Latin letters goes on at an end of a name."""
     pairs = (text[max(0, start - 1) : start + 1], text[end - 1 : end + 1])
-    return not any(map(_is_within_word, pairs))
-
-
-def _is_within_word(pair: str) -> bool:
-    return len(pair) == 2 and pair.isalnum() and max(pair) <= _LAST_LATIN  # noqa: PLR2004  two characters
+    return not any(len(pair) == 2 and pair.isalnum() and max(pair) <= _LAST_LATIN for pair in pairs)  # noqa: PLR2004
 
 
 def longest_only(mentions: Iterable[Mention]) -> list[Mention]:
@@ -186,11 +181,6 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
     A term that the text defines for a name stands for it there: it may be another's in the next contract.
     A single word that ends or begins exactly one full name of a person in the text speaks of that person; one that
     begins exactly one name of an organisation, of that organisation.
-
-    Args:
-        text: A whole document.
-        found: The names that a recogniser found in it, in any order.
-
     """
     plain = [one for one in found if one_line(text[one.start : one.end]) == one.value]
     inflected = [one for one in found if one_line(text[one.start : one.end]) != one.value]
@@ -204,9 +194,7 @@ def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex
 def named_by_rules(text: str, language: str) -> list[Mention]:
     """The names that rules find in a document: by form, by context, by who speaks and by the columns of tables.
 
-    Source:
-        docs/algorithm.md §extraction.6.
-
+    Source: docs/algorithm.md §extraction.6.
     """
     lines = logical_lines(text)
     starts = [start for start, _ in spans_of(text, lines)]
@@ -311,7 +299,7 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
         elif _KNOWN.fullmatch(between) and (one.key_type == other.key_type or ENTITY in (one.key_type, other.key_type)):
             name, is_said = None, False
             yield row, before
-        elif name is not None and is_said and _GOES_ON.fullmatch(between):
+        elif name is not None and is_said and _SAYS["other_name_goes_on"].fullmatch(between):
             yield row, name
         else:
             name = None
@@ -328,7 +316,7 @@ def _is_born(text: str, one: Mention, other: Mention) -> bool:
 
 
 def _is_other_form(text: str, one: Mention, other: Mention) -> bool:
-    ends = _ENDS.match(text, other.end)
+    ends = _SAYS["other_name_ends"].match(text, other.end)
     if not ends or not (_differ(one, other) or ends["mark"] in "）)"):
         return False
     if one.key_type != other.key_type and "entity" not in (one.key_type, other.key_type):

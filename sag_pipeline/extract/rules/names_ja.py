@@ -22,7 +22,6 @@ def japanese_names(text: str) -> Iterator[Mention]:
     Examples:
         >>> [found.value for found in japanese_names("昨日、田中さんは横浜市でマリー・ルグランに会った。")]
         ['田中', 'マリー・ルグラン', '横浜市']
-
     """
     for kind, key_type in (("titled", PERSON), ("foreign", PERSON), ("place", PLACE)):
         for found in _SAYS[kind].finditer(text):

@@ -34,8 +34,6 @@ _BEFORE_NAME = _WORDS["ROLES"] | _WORDS["RANKS"]
 _LONGEST = 8
 """A run of more words is a title line or shouting, not a name."""
 _LONGEST_SHOUTED = 12
-_WITHOUT_CASE = frozenset({"ja", "ko"})
-"""Languages in whose lines a code is the only word with capitals; Chinese has rules of its own for such words."""
 _OPENERS = tuple("\"“‘'(:*_—")
 _STOP_WORDS = {"fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "de": "german"}
 """Languages besides English whose words of grammar are cut off the ends of a run."""
@@ -60,12 +58,6 @@ def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en")
     A single word at a sentence's start is a name only if it is one elsewhere in the text. A word that the text has
     in lower case more often than not is none. In a language where a capital alone shows no name, such as German, only
     names whose form or context shows what they are stay.
-
-    Args:
-        text: The whole document: a name is judged by all its uses.
-        sentence_starts: Where sentences begin, ascending.
-        language: ISO 639-1 code of the document's language.
-
     """
     found = _with_persons_of_lists(text, list(_Runs(text, sentence_starts, language).names()))
     lower = Counter(_SAYS["lower_word"].findall(text))

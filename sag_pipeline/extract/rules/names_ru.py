@@ -45,11 +45,6 @@ def russian_names(text: str, sentence_starts: Sequence[int]) -> list[Mention]:
 
     A capital inside a sentence shows a name; at its start the dictionary must know the word as one, or the text must
     have it elsewhere. Patronymics and surnames that the dictionary lacks are known by their endings.
-
-    Args:
-        text: A Russian text.
-        sentence_starts: Where sentences begin, ascending.
-
     """
     found = list(_quoted(text))
     quoted = [(one.start, one.end) for one in found]
@@ -92,7 +87,7 @@ def _of_run(text: str, run: re.Match[str], starts: Sequence[int]) -> Iterator[_F
             yield _Found(start, behind.end(), (first, *map(str.lower, last)), PLACE, is_sure=True)
         return
     key_type = _type_of(spelt, text[max(0, start - 30) : start])
-    is_sure = not is_first or len(words) > 1 or _is_only_name(spelt[0])
+    is_sure = not is_first or len(words) > 1 or all(map(_tags, _likely(spelt[0])))
     if key_type == PERSON:
         outside = f"{text[start : words[0][0]]} {text[words[-1][1] : run.end()]}"
         initials = [each.strip() for each in _SAYS["initials"].findall(outside)]
@@ -140,13 +135,13 @@ def _tags(parse: Any) -> frozenset[str]:  # noqa: ANN401  a reading of the dicti
     return frozenset(tag for tag in (*_PERSONAL, *_OF_PLACES) if tag in parse.tag)
 
 
+def _likely(word: str) -> list[Any]:
+    return [parse for parse in _parses(word) if parse.score >= _LEAST_SCORE]
+
+
 def _kinds(word: str) -> frozenset[str]:
     """What a name may be by the dictionary: the tags of its likely readings."""
-    return frozenset().union(*(_tags(parse) for parse in _parses(word) if parse.score >= _LEAST_SCORE))
-
-
-def _is_only_name(word: str) -> bool:
-    return all(_tags(parse) for parse in _parses(word) if parse.score >= _LEAST_SCORE)
+    return frozenset().union(*map(_tags, _likely(word)))
 
 
 def _is_common(word: str) -> bool:

@@ -39,7 +39,6 @@ def recognised(recogniser: str, text: str, language: str) -> list[Mention]:
         SettingsError: If there is no recogniser of this name.
         PluginError: If the package that adds it cannot be used.
         ValueError: If it gives a span that is not in the text.
-
     """
     found = list(RECOGNISERS.function(recogniser)(text, language))
     for each in found:

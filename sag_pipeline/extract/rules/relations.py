@@ -51,14 +51,7 @@ def sentence_relations(content: str, names: Sequence[NameSpan], topic: int | Non
     The subject is the first name of a clause that no preposition leads; the words between it and a later name are the
     relation. A role or an owned noun alone between two names is what the second one is to the first.
 
-    Args:
-        content: The sentence, in English or Chinese.
-        names: Places of names, without overlaps, and the number of each; -1 for a date or an amount.
-        topic: Number of the name that `he`, `it`, 他 and 该 stand for as subjects, if any.
-
-    Source:
-        docs/algorithm.md §think-on-graph.1
-
+    Source: docs/algorithm.md §think-on-graph.1.
     """
     found: dict[Link, None] = {}
     clause = _Clause()
@@ -192,9 +185,7 @@ def derive_triples(
     A relation is the event's action key, else what the sentence says between two of its names. Names that it links
     by no verb and no noun have no triple. Dates and amounts are properties of the triples.
 
-    Source:
-        docs/algorithm.md §think-on-graph.1
-
+    Source: docs/algorithm.md §think-on-graph.1.
     """
     carried: dict[str, list[Key]] = {}
     for link in keys:

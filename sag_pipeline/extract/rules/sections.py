@@ -5,7 +5,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, diags_array
 
 from sag_pipeline.extract.rules.headings import headings_of
 from sag_pipeline.extract.sections import SectionOptions, section_records, untitled
@@ -29,9 +29,7 @@ def depths(texts: Sequence[str], width: int) -> Floats:
     Returns:
         Shape (texts,), not negative; 0 at the first place.
 
-    Source:
-        docs/algorithm.md §sections.8
-
+    Source: docs/algorithm.md §sections.8.
     """
     if len(texts) < 2:  # noqa: PLR2004  one piece has no place between
         return np.zeros(len(texts))
@@ -60,14 +58,8 @@ def _likeness(counts: csr_array, width: int) -> Floats:
     """Cosine of the windows on both sides of every place after the first text."""
     size = counts.shape[0]
     sides = []
-    for first, last in ((-width, 0), (0, width)):
-        ones = [
-            (place - 1, row)
-            for place in range(1, size)
-            for row in range(max(place + first, 0), min(place + last, size))
-        ]
-        rows, columns = np.array(ones, dtype=np.int64).T
-        band = csr_array(coo_array((np.ones(len(ones)), (rows, columns)), shape=(size - 1, size)))
+    for offsets in (range(max(1 - width, 2 - size), 1), range(1, min(width, size - 1) + 1)):
+        band = diags_array([1.0] * len(offsets), offsets=offsets, shape=(size - 1, size), format="csr")
         sides.append(csr_array(band @ counts))
     left, right = sides
     shared = np.asarray(left.multiply(right).sum(axis=1)).ravel()
@@ -114,9 +106,7 @@ def offline_sections(document: Document, options: SectionOptions | None = None) 
     Headings begin sections; one shorter than `min_section` joins its neighbour, and one longer than
     `max_section` is divided where its words change most.
 
-    Source:
-        docs/algorithm.md §sections.8
-
+    Source: docs/algorithm.md §sections.8.
     """
     chosen = options or SectionOptions()
     text = document.text

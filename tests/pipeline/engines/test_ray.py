@@ -9,6 +9,7 @@ import threading
 import time
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sag_pipeline.embed import tasks as embedding_tasks
@@ -88,7 +89,7 @@ def test_each_actor_loads_a_model_once_and_halves_what_does_not_fit(engine):
         found = [
             *actors.map(
                 "tests.pipeline.engines.test_ray:NOTED",
-                [TextBatch.of(texts[n : n + 25]) for n in range(0, 100, 25)],
+                [TextBatch(pa.array(texts[n : n + 25])) for n in range(0, 100, 25)],
                 EmbedderOf("tests.support.stand_in:StandIn"),
             )
         ]
@@ -147,7 +148,7 @@ def test_what_does_not_fit_in_memory_is_embedded_in_halves(monkeypatch):
     model = StandIn()
     texts = [f"text {n}" for n in range(70)]
 
-    vectors = EMBED.do(TextBatch.of(texts), EmbedderOf("stand-in", model))
+    vectors = EMBED.do(TextBatch(pa.array(texts)), EmbedderOf("stand-in", model))
 
     assert vectors.shape == (70, 26)
     assert np.array_equal(vectors[65:], StandIn().embed(texts[65:]))
@@ -160,7 +161,7 @@ def test_a_text_that_does_not_fit_alone_is_an_error(monkeypatch):
     monkeypatch.setattr("tests.support.stand_in.MOST", 0)
 
     with pytest.raises(MemoryError):
-        EMBED.do(TextBatch.of(["one"]), EmbedderOf("stand-in", StandIn()))
+        EMBED.do(TextBatch(pa.array(["one"])), EmbedderOf("stand-in", StandIn()))
 
 
 def test_an_address_where_no_cluster_answers_is_said_soon():

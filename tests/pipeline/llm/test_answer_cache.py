@@ -17,8 +17,7 @@ from sag_pipeline.extract.events import ExtractedEvents
 from sag_pipeline.extract.headers import SectionSummary
 from sag_pipeline.extract.model_keys import ExtractedKeys
 from sag_pipeline.extract.sections import SectionMarks
-from sag_pipeline.extract.summaries import ExtractedSummary
-from sag_pipeline.extract.titles import DocumentTitle
+from sag_pipeline.extract.summaries import DocumentTitle, ExtractedSummary
 from sag_pipeline.extract.triples import ExtractedTriples
 from sag_retrieval.core.errors import AnswerError, ModelError, SourceError
 from sag_retrieval.models.answer_cache import AnswerCache, Answered, CacheError, call_id

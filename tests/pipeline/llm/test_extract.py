@@ -7,8 +7,14 @@ import pytest
 
 from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
 from sag_pipeline.extract.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
-from sag_pipeline.extract.model_keys import ExtractedKeys, KeyOptions, KnownOptions, key_questions, keys_from_reply
-from sag_pipeline.extract.shown_keys import KnownKey, KnownKeys
+from sag_pipeline.extract.model_keys import (
+    ExtractedKeys,
+    KeyOptions,
+    KnownKey,
+    KnownKeys,
+    key_questions,
+    keys_from_reply,
+)
 from sag_pipeline.extract.summaries import summary_request
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, prompt_versions, summaries_work, triples_work
@@ -194,11 +200,11 @@ def test_a_changed_document_asks_only_about_its_changed_chunks(server: ChatServe
         for document in (before, before):
             inputs = with_rows(inputs_of(document, size=160), "summaries", [_made(Summary("en", "old"))])
             inputs = with_rows(inputs, "events", list(events_work(cached)(inputs)))
-            list(KeyWork(chat=cached, before=BatchSource(HashingEmbedder()))(inputs))
+            list(KeyWork(chat=cached)(inputs))
         first = len(server.calls)
         inputs = with_rows(inputs_of(after, size=160), "summaries", [_made(Summary("en", "new"))])
         inputs = with_rows(inputs, "events", list(events_work(cached)(inputs)))
-        list(KeyWork(chat=cached, before=BatchSource(HashingEmbedder()))(inputs))
+        list(KeyWork(chat=cached)(inputs))
 
     chunks = [chunk.text for chunk in chunks_of(before, size=160)]
     changed = [chunk for chunk in chunks_of(after, size=160) if chunk.text not in chunks]
@@ -335,12 +341,11 @@ def test_known_keys_are_shown_by_type_nearest_first_and_within_the_bounds():
     )
 
     for bound, shown in (
-        (KeyOptions(most_known=3), 'person: "P0" "P1" "P2"\n'),
         (KeyOptions(known_tokens=5), 'person: "P0" "P1"\n'),
         (KeyOptions(known_tokens=0), "Known keys by type:\n—"),
     ):
         (question,) = key_questions(EN, _events(EN)[:1], options=bound)
-        prompt = question.shown([known]).request.prompt
+        prompt = replace(question, known=(known,)).request.prompt
 
         assert shown in prompt
         assert "Paris" not in prompt
@@ -353,7 +358,7 @@ def test_far_names_are_not_shown():
     events = _events(EN)
     vectors = source.embedder.embed([event.indexed_text for event in events])
 
-    assert known_about(events, vectors, [source], KnownOptions(least_similarity=0.9))[0] == KnownKeys()
+    assert known_about(events, vectors, [source])[0] == KnownKeys()
 
 
 def test_what_a_batch_sees_does_not_depend_on_concurrency(server: ChatServer):
@@ -365,7 +370,7 @@ def test_what_a_batch_sees_does_not_depend_on_concurrency(server: ChatServer):
         inputs = inputs_of(*documents)
         inputs = with_rows(inputs, "events", list(events_work(chat)(inputs)))
         server.calls.clear()
-        work = KeyWork(chat=chat, before=BatchSource(HashingEmbedder()))
+        work = KeyWork(chat=chat)
         made = [one for start in range(0, 12, 4) for one in work(inputs[start : start + 4])]
         seen.append((made, sorted({call.prompt for call in server.calls})))  # a call may be sent again
 
@@ -390,7 +395,7 @@ def test_an_estimate_counts_calls_exactly_and_nothing_that_is_kept(
         list(KeyWork(chat=cached)(inputs))
         after = estimate(documents, cached.find)
 
-    first, second = ({step: usage.calls for step, usage in found.usage.items()} for found in (before, after))
+    first, second = ({step: usage.calls for step, usage in found.items()} for found in (before, after))
     assert first == {"summaries": 0, "events": 2, "keys": 2, "pairs": 0, "revisions": 0, "triples": 2}
     assert second == {"summaries": 0, "events": 0, "keys": 0, "pairs": 0, "revisions": 0, "triples": 2}
-    assert after.usage["keys"].cached_calls == 2
+    assert after["keys"].cached_calls == 2

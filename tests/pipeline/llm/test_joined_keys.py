@@ -31,7 +31,7 @@ def joined(language: str, *keys: ExtractedKey) -> dict[str, set[str]]:
 @pytest.mark.parametrize("language", TEXTS)
 def test_what_rules_type_in_an_event_stands_beside_the_models_keys(language: str):
     document, events = asked(language)
-    ruled = {link.key.key_id for link in offline_keys(document, (), events) if link.key.key_type != "entity"}
+    ruled = {link.key.key_id for link in offline_keys(document, events) if link.key.key_type != "entity"}
     said = ExtractedKeys(events=[KeysOfEvent(event=1, keys=[])])
     links = joined_keys(document, events, said).keys
     assert ruled

@@ -78,7 +78,7 @@ def test_default_options_are_left_out_of_the_fingerprint():
         chat = OpenAIChat("m", base_url=server.base_url, api_key="none")
         usual = {table: model_of(table, chat, "auto") for table in ("events", "keys")}
 
-        for options in (KeyOptions(), KeyOptions(most_known=3)):
+        for options in (KeyOptions(), KeyOptions(known_tokens=3)):
             assert {table: model_of(table, chat, "auto", options) for table in usual} == usual
         changed = KeyOptions(one_event_per_question=True)
         assert model_of("events", chat, "auto", changed) == usual["events"]

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.extract.model_keys import KnownOptions
-from sag_pipeline.extract.shown_keys import KnownKey
+from sag_pipeline.extract.model_keys import KnownKey
 from sag_pipeline.llm.extract import events_work
-from sag_pipeline.llm.key_waves import BatchSource, KeyWork, known_about
+from sag_pipeline.llm.key_waves import BatchSource, KeyWork, known_about, waves
 from sag_pipeline.llm.known_names import NameSearch, is_written
-from sag_retrieval.core.errors import ModelUnavailable, SagError, SettingsError
+from sag_retrieval.core.errors import ModelUnavailable, SagError
 from sag_retrieval.core.records import Document
 from sag_retrieval.models.answer_cache import AnswerCache
 from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
@@ -53,8 +52,8 @@ def key_prompts(server: ChatServer) -> list[str]:
     return [first_prompt_of(call.request) for call in server.calls if schema_of(call.request) == "ExtractedKeys"]
 
 
-def work_of(chat: OpenAIChat | CachedChat, **options: int) -> KeyWork:
-    return KeyWork(chat=chat, before=BatchSource(HashingEmbedder()), known=KnownOptions(**options), concurrency=4)
+def work_of(chat: OpenAIChat | CachedChat) -> KeyWork:
+    return KeyWork(chat=chat, concurrency=4)
 
 
 @pytest.mark.parametrize("document", [REPORT, BERICHT], ids=["en", "zh"])
@@ -73,13 +72,9 @@ def test_the_first_document_is_shown_the_keys_of_its_own_earlier_parts(server: C
 
 
 def test_waves_grow_with_what_is_known_and_stay_within_bounds():
-    options = KnownOptions(first_wave=8, longest_wave=50)
-
-    for known, expected in ((0, [8, 8, 16, 32, 50, 50, 36]), (40, [40, 50, 50, 50, 10])):
-        assert [part.stop - part.start for part in options.waves([1] * 200, known, 16)] == expected
-    assert next(KnownOptions().waves([2] * 50, 0, 3)) == slice(0, 2)
-    with pytest.raises(SettingsError, match="longest_wave"):
-        KnownOptions(longest_wave=0)
+    for known, expected in ((0, [250, 250, 500, 1_000, 1_000, 600]), (800, [800, 1_000, 1_000, 800])):
+        assert [part.stop - part.start for part in waves([1] * 3_600, known, 250)] == expected
+    assert next(waves([2] * 50, 0, 3)) == slice(0, 2)
 
 
 @pytest.mark.slow

@@ -1,20 +1,19 @@
 """A model that says which name of the other script a name is: one thing is one key on first ingest."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.extract.model_keys import ExtractedKeys, key_questions
-from sag_pipeline.extract.shown_keys import KnownKey, KnownKeys, known_lines
-from sag_pipeline.extract.support import SupportingText, SupportOptions
+from sag_pipeline.extract.model_keys import ExtractedKeys, KnownKey, KnownKeys, key_questions
+from sag_pipeline.extract.support import SupportingText
 from sag_pipeline.llm.checked import Refusals, supported_keys
 from sag_pipeline.runs.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.records import Document, Event
-from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.settings import load_settings
 from tests.support.bare_ingest import bare_ingest
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
@@ -134,12 +133,12 @@ def test_a_known_name_is_taken_for_one_of_the_other_script_that_the_event_has(
     document = Document("d", "s", "Note", f"{same_as} 2019.", "en")
     event = Event("e", "d", "c", 0, document.text, "")
     (question,) = key_questions(document, [event])
-    question = question.shown([KnownKeys(direct=(KnownKey("organisation", known),))])
+    question = replace(question, known=(KnownKeys(direct=(KnownKey("organisation", known),)),))
     key = {"type": key_type, "value": known, "same_as": [same_as]}
     answer = ExtractedKeys.model_validate({"events": [{"event": 1, "keys": [key]}]})
     refused = Refusals()
 
-    checked = supported_keys(question, answer, {"e": SupportingText(document.text)}, SupportOptions(), refused)
+    checked = supported_keys(question, answer, {"e": SupportingText(document.text)}, refused)
 
     assert [one.value for one in checked.events[0].keys] == [taken]
     assert refused.untaken == (taken != known)
@@ -148,6 +147,10 @@ def test_a_known_name_is_taken_for_one_of_the_other_script_that_the_event_has(
 def test_dates_take_no_place_of_known_names_in_a_prompt():
     known = KnownKeys(direct=(*(KnownKey("date", f"20{n}") for n in range(10, 60)), KnownKey("person", "Ann Lee")))
 
-    lines = known_lines([known], default_schema().of_source(""), "en", most=40, tokens=75)
+    event = Event("e", "d", "c", 0, "It was opened.", "")
+    (question,) = key_questions(Document("d", "s", "Note", event.content, "en"), [event])
 
-    assert lines == 'person: "Ann Lee"'
+    prompt = replace(question, known=(known,)).request.prompt
+
+    assert 'person: "Ann Lee"\n' in prompt
+    assert "date: " not in prompt

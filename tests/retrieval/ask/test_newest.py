@@ -2,7 +2,7 @@
 
 import pytest
 
-from sag_retrieval.ask.newest import newest_first
+from sag_retrieval.ask.revised import newest_first
 from sag_retrieval.ask.sentences import Sentence
 from sag_retrieval.search.result import HitEvent
 from tests.support.overlap_search import Found

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sag_retrieval import open_release
-from sag_retrieval.ask import AskOptions, ReleaseContext, ask, ask_events
+from sag_retrieval.ask import AskOptions, ReleaseContext, ask
 from sag_retrieval.ask.cited import without_markers
 from sag_retrieval.ask.passages import chunk_at, join_passages, merge_hits
 from sag_retrieval.ask.release_context import evidence_lines
@@ -81,15 +81,6 @@ def test_several_searches_are_one_extraction_without_overlaps(release):
     assert all(a[0] != b[0] or a[2] <= b[1] for a, b in pairs)
     documents = {passage.document_id for passage in passages[:4]}
     assert {"kestrel-7-recall-2022.md", "hailan-buys-stake-in-502ai.md"} <= documents
-
-
-def test_events_of_an_answer_take_context_and_segments_as_the_answer_does(release):
-    given = {"context": ReleaseContext(release.index), "segments": segment_options("balanced")}
-
-    *_, last = ask_events(release.searcher(), LEAK, **given)
-
-    assert last.hits == ask(release.searcher(), LEAK, **given).hits
-    assert any(len(getattr(hit, "chunks", ())) > 1 for hit in last.hits)
 
 
 def test_without_hits_nothing_is_joined(release):

@@ -13,7 +13,6 @@ from sag_retrieval.evaluation.metrics import (
     character_recall,
     context_recall,
     exact_match,
-    extract_answer,
     f1,
     normalise,
     plain_words,
@@ -42,8 +41,6 @@ def test_f1_exact_match_and_recall_agree_with_the_recorded_ones(golden):
         pair = case["generated"], case["reference"]
         assert f1(*pair) == pytest.approx(case["f1_normalized"]), case
         assert exact_match(*pair) == case["em_normalized"], case
-        assert f1(*pair, words=plain_words) == pytest.approx(case["f1_whitespace"]), case
-        assert recall(*pair, words=plain_words) == pytest.approx(case["recall_whitespace"]), case
         assert normalise(pair[0]) == case["normalized_generated"]
         assert normalise(pair[1]) == case["normalized_reference"]
     assert enough(len(cases), 100)
@@ -69,11 +66,6 @@ def test_rouge_l_is_the_one_of_token_lists(golden):
     for case in cases:
         assert rouge_l(case["generated"], case["reference"]) == pytest.approx(case["rouge_score_pkg"]["f"]), case
     assert enough(len(cases), 90)
-
-
-def test_an_answer_is_read_from_its_last_announcement(golden):
-    for case in golden["answer_extract"]:
-        assert extract_answer(case["text"]) == case["extracted"]
 
 
 def test_chinese_is_compared_by_characters():

@@ -1,6 +1,7 @@
 """A pipeline's file is checked whole before anything runs, and a fault is named with its line."""
 
 from dataclasses import fields
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from sag_retrieval.pipelines import (
     bind_pipeline,
     load_pipeline,
 )
-from sag_retrieval.rag import MethodRetriever, PassageSource, SegmentReranker
+from sag_retrieval.rag import MethodRetriever, SegmentReranker
 from sag_retrieval.search.segments import PRESETS
 from tests.support.overlap_search import OverlapSearch
 
@@ -168,7 +169,7 @@ def test_a_bound_pipeline_answers_and_keeps_every_stage(tmp_path, query, says):
     places = {document: body for document, _, body in CHUNKS}
     resources = Resources(
         searcher=lambda method, **_: OverlapSearch(CHUNKS),
-        document=lambda document: PassageSource(places[document], [(0, len(places[document]))]),
+        document=lambda name: SimpleNamespace(text=places[name], spans=[(0, len(places[name]))], sections=()),
     )
 
     record = bind_pipeline(read(tmp_path, text), resources).run({"query": query})

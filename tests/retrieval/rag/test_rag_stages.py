@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from sag_retrieval.rag import (
     ModelRefiner,
     ModelReranker,
     PageRankReranker,
-    PassageSource,
     Pipeline,
     QAPromptor,
     Retriever,
@@ -241,9 +241,9 @@ def test_neighbouring_hits_come_back_as_one_segment():
         for a, b in (spans[2], spans[4])
     ]
 
-    record = SegmentReranker(source=lambda _: PassageSource(text, spans), options={"minimum_value": 0.1})(
-        _record(items)
-    )
+    record = SegmentReranker(
+        source=lambda _: SimpleNamespace(text=text, spans=spans, sections=()), options={"minimum_value": 0.1}
+    )(_record(items))
 
     (segment,) = record["reranking_results"]
     assert segment["text"] == text[spans[2][0] : spans[4][1]]

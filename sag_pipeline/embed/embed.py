@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.embed.tasks import EmbedderOf, TextBatch
-from sag_pipeline.engines.engine import LOCAL, Engine, EngineFor, LoadsModels, here
+from sag_pipeline.engines.engine import LOCAL, EngineFor, here
+from sag_pipeline.engines.tasks import Engine
 from sag_pipeline.publish.build import Embedding, embedded_texts
 from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.lance_tables import SEALED
@@ -65,13 +66,11 @@ class NewVectors:
         self._pieces: list[_Piece] = []
         self._since = time.monotonic()
         way = getattr(embedding.embedder, "in_workers", "")
-        self._is_own = way == "loaded" and isinstance(engine, LoadsModels)
+        loading = engine.with_models() if way == "loaded" else None
+        self._is_own = loading is not None
         """Whether the workers hold a model, and are ended with the last text."""
-        if self._is_own and isinstance(engine, LoadsModels):
-            self._engine, sent = engine.with_models(), None
-        else:
-            self._engine, sent = engine if way == "sent" else LOCAL, embedding.embedder
-        self._shared = EmbedderOf(embedding.model, sent)
+        self._engine = loading or (engine if way == "sent" else LOCAL)
+        self._shared = EmbedderOf(embedding.model, None if loading else embedding.embedder)
 
     def embed(self, pieces: Iterable[tuple[str, pa.Array]]) -> Iterator[int]:
         """Embed texts by kind: for each piece, in order, the number of those that were new."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing import forkserver, parent_process, resource_tracker
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.engines.tasks import Here, Shared, TaskCall, answer, task_of
+from sag_pipeline.engines.tasks import Engine, TaskCall, answer, task_of
 
 WINDOW_PER_WORKER: Final = 2
 """Batches under way per worker: one that is done, and one that waits for it."""
@@ -32,7 +32,7 @@ class _UnderWay:
     future: Future[Any]
 
 
-class ExecutorEngine:
+class ExecutorEngine(Engine):
     """Does batches on the workers of a `concurrent.futures.Executor`.
 
     A batch whose worker died is done again, while nothing else is under way; if it ends its worker again, it is split
@@ -47,13 +47,9 @@ class ExecutorEngine:
         bounds: WorkerBounds | None = None,
         lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError),
     ) -> None:
-        """Start nothing yet.
+        """Take what makes an executor, also in place of a broken one, and how many batches are under way at a time.
 
-        Args:
-            start: Makes an executor, also in place of a broken one.
-            window: Batches under way at a time.
-            bounds: What one document may take of a worker.
-            lost: What a future raises whose worker died, or could not answer.
+        `lost`: what a future raises whose worker died, or could not answer.
         """
         self._start = start
         self._window = window
@@ -63,16 +59,16 @@ class ExecutorEngine:
 
     @property
     def workers(self) -> int:
-        """How many batches are done at a time."""
+        """As its window allows."""
         return max(1, self._window // WINDOW_PER_WORKER)
 
-    def share(self, value: object) -> Shared:
-        """An object for all batches of a `map`, as workers receive it."""
-        return Here(value)
+    def share(self, value: object) -> Callable[[], Any]:
+        """What gives an object for all batches of a `map` to workers: here with every call."""
+        return partial(_same, value)
 
     def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
-        """What is made of each batch, in order."""
-        call = TaskCall(task, None, self.share(shared), self._bounds)
+        """Over the workers."""
+        call = TaskCall(task, None, None if shared is None else self.share(shared), self._bounds)
         under_way: deque[_UnderWay] = deque()
         try:
             for batch in batches:
@@ -133,6 +129,10 @@ class ExecutorEngine:
             executor.shutdown(wait=False, cancel_futures=True)
 
 
+def _same(value: object) -> object:
+    return value
+
+
 def _done(made: object) -> "Future[Any]":
     future: Future[Any] = Future()
     future.set_result(made)
@@ -143,19 +143,8 @@ _LOADED: Final = ["sag_pipeline.table_rules", "sag_pipeline.store.step_batch", "
 """What workers are forked with; pyarrow loads pandas with the first list that becomes an array."""
 
 
-@dataclass(frozen=True, slots=True)
-class _InFile:
-    """An object that was written to a file once, and is read once by each worker."""
-
-    path: Path
-
-    def get(self) -> Any:  # noqa: ANN401  whatever is shared
-        """The object."""
-        return _read(self.path)
-
-
 @lru_cache(maxsize=1)
-def _read(path: Path) -> Any:  # noqa: ANN401
+def _read(path: Path) -> Any:  # noqa: ANN401  whatever is shared
     return pickle.loads(path.read_bytes())  # noqa: S301  written by this run in a folder of its own
 
 
@@ -168,15 +157,13 @@ class ProcessEngine(ExecutorEngine):
         self._folder: TemporaryDirectory[str] | None = None
         self._files = 0
 
-    def share(self, value: object) -> Shared:
-        """Through a file: a pipe would bring it with every batch."""
-        if value is None:
-            return Here()
+    def share(self, value: object) -> Callable[[], Any]:
+        """Through a file, which each worker reads once: a pipe would bring it with every batch."""
         self._folder = self._folder or TemporaryDirectory(prefix="sag-engine-")
         self._files += 1
         path = Path(self._folder.name) / f"{self._files}.pickle"
         path.write_bytes(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
-        return _InFile(path)
+        return partial(_read, path)
 
     def close(self) -> None:
         """End the processes and delete what they shared."""

@@ -5,14 +5,13 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from sag_pipeline.engines import tasks
 from sag_pipeline.engines.bounds import WorkerBounds
 from sag_pipeline.engines.executors import WINDOW_PER_WORKER, ExecutorEngine
-from sag_pipeline.engines.tasks import Here, Shared, other_code
+from sag_pipeline.engines.tasks import other_code
 from sag_retrieval.core.errors import SagError, SettingsError
 
 _PATIENCE: Final = 10
@@ -47,9 +46,9 @@ class RayEngine(ExecutorEngine):
             lambda: _Tasks(ray), WINDOW_PER_WORKER * _count(ray, "CPU"), bounds=bounds, lost=_losses(ray.exceptions)
         )
 
-    def share(self, value: object) -> Shared:
+    def share(self, value: object) -> Callable[[], Any]:
         """Through the object store of the cluster, from which each node fetches it once."""
-        return Here() if value is None else _InCluster(self._ray.put(value))
+        return partial(_fetched, self._ray.put(value))
 
     def with_models(self) -> ExecutorEngine:
         """The same cluster with one actor per GPU, or per core where there is none: each loads a model once."""
@@ -60,17 +59,10 @@ class RayEngine(ExecutorEngine):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _InCluster:
-    """An object in the object store of the cluster."""
+def _fetched(reference: Any) -> Any:  # noqa: ANN401  whatever is shared
+    import ray  # noqa: PLC0415  an extra
 
-    reference: Any
-
-    def get(self) -> Any:  # noqa: ANN401  whatever is shared
-        """The object."""
-        import ray  # noqa: PLC0415  an extra
-
-        return ray.get(self.reference)
+    return ray.get(reference)
 
 
 def _losses(gone: Any) -> tuple[type[BaseException], ...]:  # noqa: ANN401  Ray's module of exceptions

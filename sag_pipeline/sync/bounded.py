@@ -21,6 +21,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
+from sag_pipeline.engines.bounds import memory_of
 from sag_pipeline.sources.bucket_source import drop, fetch
 from sag_pipeline.sources.conversion import is_converted, parser_versions
 from sag_pipeline.sources.documents import parse_document, skipped
@@ -119,7 +120,7 @@ class BoundedReader:
         process = self._asked(raw)
         deadline = time.monotonic() + _PATIENCE * self.options.conversion_seconds
         while not process.connection.poll(_PERIOD):
-            if _resident(process.popen.pid) > self.options.conversion_memory:
+            if memory_of(process.popen.pid, 1) > self.options.conversion_memory:  # of its peak it tells at the end
                 self._end()
                 return skipped(raw, _over_memory(self.options))
             if time.monotonic() > deadline:
@@ -208,15 +209,6 @@ def _over_memory(options: SourceOptions) -> str:
         f"converting it needs more than {most:,} bytes of memory; split the file, or raise the bound: "
         f"`sag ingest --set conversion_memory={2 * most}`"
     )
-
-
-def _resident(pid: int) -> int:
-    """Resident bytes of a process; 0 if the system does not report them (then its peak is checked at the end)."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def refusal_of(state: str, options: SourceOptions) -> str:

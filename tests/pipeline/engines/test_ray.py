@@ -16,7 +16,7 @@ from sag_pipeline.embed import tasks as embedding_tasks
 from sag_pipeline.embed.tasks import EMBED, EmbedderOf, TextBatch, texts_at_once
 from sag_pipeline.engines import ray_engine, tasks
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.engines.engine import LocalEngine, engine_for
+from sag_pipeline.engines.engine import LOCAL, engine_for
 from sag_retrieval.core.errors import SettingsError
 from tests.pipeline.engines.test_engines import TEXTS, batches, contents
 from tests.support.poisoned import HUNGRY, POISON, SLEEPY, TASK
@@ -57,7 +57,7 @@ def engine(cluster):
 def test_documents_that_break_their_worker_fail_alone_on_two_nodes(engine):
     made = contents(engine.map(TASK, batches([POISON, *TEXTS[1:4], SLEEPY, *TEXTS[5:8], HUNGRY, TEXTS[9]])))
 
-    well = contents(LocalEngine().map("step", batches(TEXTS)))
+    well = contents(LOCAL.map("step", batches(TEXTS)))
     assert [place for place, (_, reason) in enumerate(made) if reason] == [0, 4, 8]
     assert [each for n, each in enumerate(made) if n not in {0, 4, 8}] == [
         each for n, each in enumerate(well) if n not in {0, 4, 8}
@@ -76,7 +76,7 @@ def test_what_workers_do_is_sent_to_the_cluster_once(engine):
 
     made = contents(engine.map("step", batches(TEXTS, size=1)))
 
-    assert made == contents(LocalEngine().map("step", batches(TEXTS, size=1)))
+    assert made == contents(LOCAL.map("step", batches(TEXTS, size=1)))
     assert 1 <= before <= len(_internal_kv_list(b"RemoteFunction:", namespace=b"fun")) <= before + 1
 
 
@@ -119,7 +119,7 @@ def test_a_node_that_is_killed_loses_nothing_and_doubles_nothing(cluster, engine
 
     cluster.remove_node(min(cluster.worker_nodes, key=lambda node: node.node_id), allow_graceful=False)
 
-    assert contents(iter([first, *made])) == contents(LocalEngine().map("step", batches(TEXTS, size=1)))
+    assert contents(iter([first, *made])) == contents(LOCAL.map("step", batches(TEXTS, size=1)))
 
 
 class _Noted:

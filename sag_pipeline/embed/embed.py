@@ -21,7 +21,8 @@ from sag_pipeline.engines.tasks import Engine
 from sag_pipeline.publish.build import Embedding, embedded_texts
 from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.lance_tables import SEALED
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, check_vectors, vector_ids
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, SettingsError, StoreError
@@ -251,7 +252,7 @@ def embed_pending(
     tally, started = RunStats(), time.perf_counter()
     pending, tally.counts["removed"] = store.take_pending(step)
     if pending and embedding.computed:
-        store.commit(step, [DocumentOutcome(each) for each in pending])
+        store.commit(step, dict.fromkeys(pending, StepResult()))
         tally.counts.update("new" if each.is_new else "changed" for each in pending)
     elif pending:
         _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally, progress)
@@ -284,7 +285,7 @@ def _embed(
         made.flush()  # first, or a kill in between would leave texts that are never embedded
         waiting = pending[committed:done]
         if waiting:
-            store.commit(step, [DocumentOutcome(each) for each in waiting])
+            store.commit(step, dict.fromkeys(waiting, StepResult()))
         tally.counts.update("new" if each.is_new else "changed" for each in waiting)
         committed = done
 

@@ -23,6 +23,7 @@ from sag_pipeline.extract.entity_resolution import (
 from sag_pipeline.extract.name_decisions import NameDecisions
 from sag_pipeline.extract.name_matching import bare_names, compact_names, title_name
 from sag_pipeline.publish.links import DECIDED_BY, GIVEN, LINK_TABLES
+from sag_pipeline.store.ledger import AMONG
 from sag_pipeline.store.parts import DocumentRows
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import RECORDS
@@ -103,11 +104,11 @@ def state_hashes(store: Store, tables: Iterable[str]) -> dict[str, str]:
 
 def _rows_by_table(store: Store, documents: Sequence[str]) -> Callable[[str], pa.Table]:
     """`Store.rows` of these documents for each table, with the ledger asked once for all."""
-    with store.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
-        found = store.ledger.select(
-            "SELECT step, part, list(unit ORDER BY unit) FROM by_document c JOIN wanted ON wanted_id = c.unit "
-            "WHERE part <> '' GROUP BY 1, 2 ORDER BY 1, 2"
-        )
+    found = store.ledger.select(
+        f"SELECT step, part, list(unit ORDER BY unit) FROM by_document {AMONG} "
+        "WHERE part <> '' GROUP BY 1, 2 ORDER BY 1, 2",
+        [*documents],
+    )
     places: dict[str, dict[str, list[str]]] = {}
     for step, part, units in found:
         places.setdefault(str(step), {})[str(part)] = units  # type: ignore[assignment]

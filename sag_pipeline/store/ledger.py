@@ -17,8 +17,7 @@ cut it may be older, which says nothing.
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise, repeat
 from operator import attrgetter
@@ -262,6 +261,8 @@ View = Literal["current", "stored"]
 """`stored` has the documents that are away too."""
 OnCommit = Callable[[set[tuple[str, str]]], None]
 """Called with the tables and parts that a commit names, after its file is written and before it counts."""
+AMONG: Final = "SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS wanted_id) ON wanted_id = unit"
+"""Restricts a query to a list of units."""
 _COLUMNS = ", ".join(f.name for f in fields(Entry))
 _DECLARED = ", ".join(f"{each.name} {'INTEGER' if each.type == pa.int32() else 'VARCHAR'}" for each in SCHEMA)
 
@@ -482,13 +483,3 @@ class Ledger:
         """A connection for tables of a caller's own; opening another database would take longer than a small query."""
         with self._lock:
             return self._database.cursor()
-
-    @contextmanager
-    def registered(self, name: str, rows: pa.Table) -> Iterator[None]:
-        """Let queries use a table of values under a name, as long as the context lasts."""
-        with self._lock:
-            self._database.register(name, rows)
-            try:
-                yield
-            finally:
-                self._database.unregister(name)

@@ -5,7 +5,7 @@ the rule of a table by the name in the table's entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final
@@ -74,15 +74,23 @@ def _unpacked(
 
 
 @dataclass(frozen=True, slots=True)
+class StepResult:
+    """Records made of one document; with a reason, some are missing, or, if there are none, the document failed."""
+
+    records: Sequence[Any] = ()
+    reason: str = ""
+    warning: str = ""
+    """What its parser warned of; the records are whole."""
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
-    """What a step made of one document, next to its rows. A reason with rows: some are missing; without: it failed."""
+    """A `StepResult` next to its rows: the hash of its records, and how many there are."""
 
     content: str
-    """Hash of its records."""
     row_count: int
     reason: str = ""
     warning: str = ""
-    """What its parser warned of; the rows are whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +98,7 @@ class Made:
     """Outputs of documents, in order, and the rows of all of them, in the same order."""
 
     rows: pa.Table
-    outputs: Sequence[Output] = field(default=())
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """Records made of one document; with a reason, some are missing, or, if there are none, the document failed."""
-
-    records: Sequence[Any] = ()
-    reason: str = ""
-    warning: str = ""
+    outputs: Sequence[Output]
 
 
 _NOTHING: Final = pa.table({})
@@ -114,13 +113,6 @@ def rule_of(table: str) -> Rule:
     """The rule that the entry of a table names."""
     rule: Rule = resolve_name(STORED[table].rule)
     return rule
-
-
-def do_batch(batch: Batch) -> Made:
-    """The rows that a table's rule makes of a batch; an exception fails only its document."""
-    rule = rule_of(batch.step)
-    inputs = reported(batch.inputs(), batch.step, lambda one: one.document_id, batch.first, batch.total)
-    return made_of(batch.step, [_result(rule, one, batch.options) for one in inputs])
 
 
 def _result(rule: Rule, inputs: StepInput, options: IngestOptions) -> StepResult:
@@ -139,24 +131,15 @@ def made_of(table: str, results: Iterable[StepResult]) -> Made:
     return Made(to_table(table, records) if records else _NOTHING, outputs)
 
 
-def failed(batch: Batch, reason: str) -> Made:
-    """Every document of a batch failed, for one reason."""
-    return Made(_NOTHING, [Output(content_hash(()), 0, reason) for _ in batch.documents])
-
-
-def joined(parts: Sequence[Made]) -> Made:
-    """Several as one, in their order."""
-    tables = [part.rows for part in parts if part.rows.num_rows]
-    rows = pa.concat_tables(tables).combine_chunks() if tables else _NOTHING
-    return Made(rows, [output for part in parts for output in part.outputs])
-
-
 class _Step:
     """The rule of a table on documents, as a task of an engine."""
 
     @staticmethod
-    def do(batch: Batch, shared: object) -> Made:  # noqa: ARG004  as every task
-        return do_batch(batch)
+    def do(batch: Batch, shared: object = None) -> Made:  # noqa: ARG004  as every task
+        """The rows that the rule makes; an exception fails only its document."""
+        rule = rule_of(batch.step)
+        inputs = reported(batch.inputs(), batch.step, lambda one: one.document_id, batch.first, batch.total)
+        return made_of(batch.step, [_result(rule, one, batch.options) for one in inputs])
 
     @staticmethod
     def split(batch: Batch) -> list[Batch]:
@@ -164,11 +147,14 @@ class _Step:
 
     @staticmethod
     def failed(batch: Batch, reason: str) -> Made:
-        return failed(batch, reason)
+        return made_of(batch.step, [StepResult(reason=reason) for _ in batch.documents])
 
     @staticmethod
     def joined(parts: Iterable[Made]) -> Made:
-        return joined([*parts])
+        made = [*parts]
+        tables = [part.rows for part in made if part.rows.num_rows]
+        rows = pa.concat_tables(tables).combine_chunks() if tables else _NOTHING
+        return Made(rows, [output for part in made for output in part.outputs])
 
 
 STEP: Final = _Step()

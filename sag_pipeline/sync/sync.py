@@ -13,7 +13,8 @@ from sag_pipeline.sources.listing import FoundDocument, RawDocument, list_source
 from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import SeenFiles, Source, SourceList, rename_documents, unit_of
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_pipeline.sync.bounded import ReadDocument, Readers, refusal_of
 from sag_pipeline.sync.rows import StagedRows
 from sag_retrieval.core.errors import SourceError
@@ -275,7 +276,7 @@ def _commit(
     tally: RunStats,
     options: SourceOptions,
 ) -> None:
-    outcomes, places = [], {}
+    results, places = dict[Pending, StepResult](), dict[str, Entry]()
     for (raw, pending), (document, warning) in batch:
         if isinstance(document, Quarantined):
             if pending.is_new:
@@ -283,13 +284,13 @@ def _commit(
             refusal = "" if document.is_passing else refusal_of(pending.input_hash, options)
             found.skip(document, refusal)
             continue
-        outcomes.append(DocumentOutcome(pending, (document,), warning=warning))
+        results[pending] = StepResult((document,), warning=warning)
         places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))
         if raw.state:
             found.listed.note(raw.path, raw.state, pending.input_hash)
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1
-    store.commit(step, outcomes, places)
+    store.commit(step, results, places)
 
 
 def _faults(store: Store, source: Source) -> list[Entry]:

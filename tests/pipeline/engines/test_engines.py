@@ -18,7 +18,7 @@ from sag_pipeline.engines.engine import LOCAL, close_engines, engine_for, load_a
 from sag_pipeline.engines.executors import ENDED, ProcessEngine
 from sag_pipeline.engines.tasks import TaskCall, answer
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.store.step_batch import Batch, Made, do_batch
+from sag_pipeline.store.step_batch import STEP, Batch, Made
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import STORED, to_table
 from sag_retrieval.core.errors import SettingsError
@@ -233,7 +233,7 @@ def test_a_failed_document_does_not_fail_its_batch():
     (batch,) = batches(["# A\n\nText.", "# B\n\nText."], size=2)
     broken = Batch("summaries", [*batch.documents, "unknown"], batch.tables, OPTIONS)
 
-    made = do_batch(broken)
+    made = STEP.do(broken)
 
     assert [bool(output.reason) for output in made.outputs] == [False, False, True]
     assert [output.row_count for output in made.outputs] == [1, 1, 0]

@@ -129,7 +129,7 @@ def _repair_ledger(home: Path) -> Iterator[Done]:
     certain = set(Ledger(folder, [path for path in whole if not is_doubtful(found, path)]).entries())
     doubtful = [entry for entry in ledger.entries("step = 'documents' AND kind = 'document'") if entry not in certain]
     gone = _gone(doubtful)
-    steps = ledger.document_steps()
+    steps = [str(step) for (step,) in ledger.select("SELECT DISTINCT step FROM by_document ORDER BY 1")]
     entries = [Entry(unit, step, "removed") for unit in gone for step in steps]
     entries += _calls_again(Store(home, ledger))
     durable.make_folder(folder)

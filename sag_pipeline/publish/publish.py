@@ -202,10 +202,10 @@ def _push(store: Store, releases: Releases, release_id: str) -> None:
 
 
 def _refuse_first_without_document(store: Store) -> None:
-    documents, _, skipped = store.ledger.counts("documents")
-    if documents:
+    found = store.ledger.counts("documents")
+    if found["documents"]:
         return
-    if not skipped:
+    if not (skipped := found["skipped"]):
         raise SourceError(
             "no release is published: no source holds a file to read; check the folder, and the patterns of "
             "`--include` and `--exclude`, then run `sag ingest FOLDER` again"

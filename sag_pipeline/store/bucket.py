@@ -18,12 +18,11 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from io import BytesIO
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final
@@ -38,7 +37,6 @@ from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError, 
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.remote.mirror import (
     FILES,
-    Entries,
     Mirror,
     Tree,
     make_room,
@@ -71,15 +69,9 @@ class BucketHome:
         self._sent = set[TableAndPart]()
         self._measured = self._load_measured()
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def read_head(self) -> None:
         """Note what HEAD names now; the next commit replaces just that."""
         self._tree = self.mirror.tree(HEAD)
-
-    def entries(self) -> Entries:
-        """What HEAD named: length and hash of each working file by path."""
-        return self._tree.entries
 
     def pull(self, *, whole: bool, is_tolerant: bool = False) -> None:
         """Make the working files of the mirror those of the bucket.
@@ -118,8 +110,6 @@ class BucketHome:
             if "is missing" in str(error) or "is damaged" in str(error):
                 raise StoreError(str(error)) from None
             raise
-
-    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def probe(self) -> None:
         """Refuse a server that does not keep conditions; asked once for each mirror.
@@ -172,18 +162,11 @@ class BucketHome:
         """Hashes of the files that HEAD names."""
         return {digest for _, digest in self._tree.entries.values()}
 
-    # ── what is in the bucket ────────────────────────────────────────────────────────────────────────────────
-
-    def unused(self, parts: Iterable[TableAndPart], now: datetime | None = None) -> list[str]:
-        """Keys of parts in the bucket that the ledger does not name and that are older than a day."""
-        oldest = (now or datetime.now(UTC)) - timedelta(hours=_HOURS_UNUSED)
-        named = set(map(_key_of, parts))
+    def collect(self, parts: Iterable[TableAndPart]) -> int:
+        """Delete parts in the bucket that the ledger does not name and that are older than a day; their number."""
+        oldest, named = datetime.now(UTC) - timedelta(hours=_HOURS_UNUSED), set(map(_key_of, parts))
         found = self.mirror.files.list("tables/")
-        return [each.key for each in found if each.key not in named and each.modified <= oldest]
-
-    def collect(self, parts: Iterable[TableAndPart], now: datetime | None = None) -> int:
-        """Delete these parts; their number."""
-        gone = self.unused(parts, now)
+        gone = [each.key for each in found if each.key not in named and each.modified <= oldest]
         self.mirror.files.delete(gone)
         return len(gone)
 
@@ -256,18 +239,28 @@ def lease(mirror: Mirror, patience: float = 600, lapses: float = _LAPSES) -> Ite
 
     Clocks of machines are not compared: a lease lapses when its tag has not changed for a time of this machine's clock.
 
-    Args:
-        mirror: The mirror, locked on this machine: so a lease of its own is one of a run that was killed.
-        patience: Seconds to wait for the run that has it.
-        lapses: Seconds after which a lease that was not renewed is taken over.
+    The mirror is locked on this machine: so a lease of its own is one of a run that was killed. One that was not
+    renewed for `lapses` seconds is taken over.
 
     Raises:
         SourceError: If another run still writes after `patience` seconds.
         BucketError: If the bucket cannot be read or written.
     """
-    held = _Held(mirror, _taken(mirror, patience, lapses))
+    tag: str | None = _taken(mirror, patience, lapses)
     stop = Event()
-    thread = Thread(target=held.renew, args=(stop, lapses / 3), name="sag-lease", daemon=True)
+
+    def write(holder: str) -> None:
+        """Replace it, unless another run took it over."""
+        nonlocal tag
+        if tag is not None:
+            tag = write_conditional(mirror.files, LEASE, _lease_of(holder), tag)
+
+    def renew() -> None:
+        while not stop.wait(lapses / 3):
+            with suppress(BucketError):  # tried again
+                write(_holder(mirror.folder))
+
+    thread = Thread(target=renew, name="sag-lease", daemon=True)
     thread.start()
     try:
         yield
@@ -275,25 +268,7 @@ def lease(mirror: Mirror, patience: float = 600, lapses: float = _LAPSES) -> Ite
         stop.set()
         thread.join()
         with suppress(BucketError):  # it lapses
-            held.write("")
-
-
-class _Held:
-    """A lease, and its tag."""
-
-    def __init__(self, mirror: Mirror, tag: str | None) -> None:
-        self._mirror, self._tag = mirror, tag
-
-    def renew(self, stop: Event, period: float) -> None:
-        """Replace it again and again, so that nobody takes it for one of a killed run."""
-        while not stop.wait(period):
-            with suppress(BucketError):  # tried again
-                self.write(_holder(self._mirror.folder))
-
-    def write(self, holder: str) -> None:
-        """Replace it, unless another run took it over."""
-        if self._tag is not None:
-            self._tag = write_conditional(self._mirror.files, LEASE, _lease_of(holder), self._tag)
+            write("")
 
 
 def _taken(mirror: Mirror, patience: float, lapses: float) -> str:
@@ -352,11 +327,14 @@ def _push_answers(mirror: Mirror) -> None:
     path = mirror.folder / ANSWERS
     if not path.is_file():
         return
-    with closing(_opened(path)) as connection, _errors(path):
+    with _opened(path) as connection:
         rows = connection.execute(f"{_FIND_ANSWERS} order by call_id").fetchall()
         if not rows:
             return
-        body = _packed(rows)
+        names, packed = [*columns_of().split(", "), "digest"], pa.BufferOutputStream()
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table(columns), packed, compression="zstd")
+        body = packed.getvalue().to_pybytes()
         key = f"{_ANSWERS_BELOW}{blake2b(body, digest_size=12).hexdigest()}.parquet"
         mirror.files.put(key, body)
         with connection:
@@ -375,7 +353,7 @@ def _pull_answers(mirror: Mirror, *, is_tolerant: bool) -> None:
     if not keys:
         return
     AnswerCache(path).close()  # makes the file
-    with closing(_opened(path)) as connection, _errors(path):
+    with _opened(path) as connection:
         known = {key for (key,) in connection.execute("select key from fetched")}
         for key in (each for each in keys if each not in known):
             try:
@@ -385,7 +363,11 @@ def _pull_answers(mirror: Mirror, *, is_tolerant: bool) -> None:
                     raise
                 mirror.files.delete([key])
                 continue
-            _store_answers(connection, key, rows)
+            with connection:
+                if rows:
+                    connection.executemany(_KEEP_ANSWERS.format(", ".join("?" * len(rows[0]))), rows)
+                connection.executemany("insert or ignore into shared values (?)", [(row[0],) for row in rows])
+                connection.execute("insert into fetched values (?)", (key,))
 
 
 def _answers_of(mirror: Mirror, key: str) -> list[tuple[object, ...]]:
@@ -398,32 +380,12 @@ def _answers_of(mirror: Mirror, key: str) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
-def _store_answers(connection: sqlite3.Connection, key: str, rows: Sequence[tuple[object, ...]]) -> None:
-    with connection:
-        if rows:
-            connection.executemany(_KEEP_ANSWERS.format(", ".join("?" * len(rows[0]))), rows)
-        connection.executemany("insert or ignore into shared values (?)", [(row[0],) for row in rows])
-        connection.execute("insert into fetched values (?)", (key,))
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=60)
-    connection.executescript(_ANSWERS_SCHEMA)
-    return connection
-
-
 @contextmanager
-def _errors(path: Path) -> Iterator[None]:
-    """Name the file in an error of SQLite."""
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The answers, with the lists of those that are in the bucket; an error of SQLite names the file."""
     try:
-        yield
+        with closing(sqlite3.connect(path, timeout=60)) as connection:
+            connection.executescript(_ANSWERS_SCHEMA)
+            yield connection
     except sqlite3.Error as error:
         raise CacheError(f"{path} cannot be used ({error}); `sag repair` keeps what can be read") from error
-
-
-def _packed(rows: Sequence[tuple[object, ...]]) -> bytes:
-    names = [*columns_of().split(", "), "digest"]
-    table = pa.table({name: [row[n] for row in rows] for n, name in enumerate(names)})
-    with BytesIO() as out:
-        pq.write_table(table, out, compression="zstd")
-        return out.getvalue()

@@ -34,11 +34,7 @@ _FILE_BITS: Final = 32
 
 
 def locate(files: Mapping[str, Path], blocks: Iterable[tuple[Rows64, Floats32]]) -> list[Run]:
-    """Find the vectors of blocks, each with the row ids, in files.
-
-    Returns:
-        Runs in the order of the rows; empty if a vector was not found as consecutive floats.
-    """
+    """Runs of the vectors of blocks, each with the row ids; none if a vector was not found as consecutive floats."""
     runs: list[Run] = []
     with ExitStack() as stack:
         maps = {name: stack.enter_context(_mapped(path)) for name, path in files.items() if path.stat().st_size}
@@ -195,24 +191,19 @@ class LanceTables:
             self._save(changed or {})
 
     def sealed(self) -> dict[str, SealedTable]:
-        """What the list names, or will name.
-
-        Raises:
-            StoreError: If it is damaged.
-        """
+        """What the list names, or will name; a StoreError if it is damaged."""
         if self._unlisted is not None:
             return self._unlisted
         path = self.folder / SEALED
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
             tables = {name: SealedTable(**each) for name, each in told["tables"].items()}
-            is_whole = told["hash"] == _hash_of(told["tables"])
+            if told["hash"] != _hash_of(told["tables"]):
+                raise ValueError("its text has another hash than it names")  # noqa: TRY301
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreError(f"{path} is damaged ({error}); `sag repair` mends it") from error
-        if not is_whole:
-            raise StoreError(f"{path} is damaged (its text has another hash than it names); `sag repair` mends it")
         return tables
 
     def faults(self, *, deep: bool, names: Iterable[str] | None = None) -> Iterator[tuple[Path, str]]:
@@ -225,11 +216,7 @@ class LanceTables:
                     yield path, what
 
     def open(self, name: str) -> Any:  # noqa: ANN401  lancedb ships no types
-        """A table whose every byte was compared with the list: Lance trusts what it reads.
-
-        Raises:
-            StoreError: If a file is damaged.
-        """
+        """A table whose every byte was compared with the list, as Lance trusts what it reads; else a StoreError."""
         table = self.sealed()[name]
         if name in self._opened and self._opened[name][0] == table:
             return self._opened[name][1]
@@ -282,12 +269,7 @@ class LanceTables:
     ) -> None:
         """Append rows and hide others, by their ids, in one step; the bytes of hidden rows stay until `leave_out`.
 
-        Args:
-            name: Of the table.
-            batches: The rows; None: none.
-            hidden: Ids of rows to hide.
-            release: The release whose rows the table has then.
-            is_new: Write the table again, of these rows alone.
+        The table has the rows of `release` then; `is_new`: it is written again, of these rows alone.
         """
         before = None if is_new else self.sealed().get(name)
         durable.make_folder(self.folder)
@@ -469,7 +451,9 @@ def _rows_of(table: Any, row_ids: Rows64, columns: Sequence[str] = ()) -> Iterat
 
 def _files_of(folder: Path, version: int) -> set[Path]:
     """The files of a version: all data that its manifest names, of each file the newest list of hidden rows."""
-    manifest = _manifest(folder, version)
+    manifest = folder / "_versions" / f"{_VERSIONS - version:020d}.manifest"
+    if not manifest.is_file():
+        raise StoreError(f"{folder} has no manifest of version {version}; install the version of lancedb it names")
     told = manifest.read_bytes()
     hidden: dict[str, tuple[int, Path]] = {}
     for path in folder.glob(f"{_HIDDEN}*"):
@@ -477,14 +461,6 @@ def _files_of(folder: Path, version: int) -> set[Path]:
         hidden[file] = max(hidden.get(file, (-1, path)), (int(read), path))
     data = {path for path in folder.glob("data/*") if path.name.encode() in told}
     return {manifest, *data, *folder.glob("_indices/*/*"), *(path for _, path in hidden.values())}
-
-
-def _manifest(folder: Path, version: int) -> Path:
-    names = (f"{_VERSIONS - version:020d}.manifest", f"{version}.manifest")
-    found = [path for name in names if (path := folder / "_versions" / name).is_file()]
-    if not found:
-        raise StoreError(f"{folder} has no manifest of version {version}; install the version of lancedb it names")
-    return found[0]
 
 
 def _fault_of(path: Path, length: int, digest: str) -> str:

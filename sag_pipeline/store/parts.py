@@ -26,23 +26,16 @@ _PARTS_OPEN: Final = 4
 _SEALED = re.compile(r"-[0-9a-f]{24}$")
 
 
-def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True, has_repeats: bool = True) -> Path:
+def write_sealed(rows: pa.Table, folder: Path, name: str, *, has_repeats: bool = True) -> Path:
     """Write `<name>-<hash of its bytes>.parquet`: whole or absent, also after power is lost.
 
-    Pages also have checksums, which reading compares at next to no cost. `packed=False` turns compression and
-    dictionaries off: vectors have no repeats, and are read four times faster. `has_repeats=False` turns dictionaries
-    off: where most values differ they take time and bytes.
+    Pages also have checksums, which reading compares at next to no cost. Without repeats there are no dictionaries:
+    where most values differ they take time and bytes.
     """
     durable.make_folder(folder)
     draft = folder / f".{name}.{uuid4().hex}"
     try:
-        pq.write_table(
-            rows,
-            draft,
-            compression="zstd" if packed else "none",
-            use_dictionary=packed and has_repeats,
-            write_page_checksum=True,
-        )
+        pq.write_table(rows, draft, compression="zstd", use_dictionary=has_repeats, write_page_checksum=True)
         path = folder / f"{name}-{_hash(draft)}.parquet"
         durable.sync(draft)
         durable.rename(draft, path)
@@ -52,11 +45,7 @@ def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows of a file, every page compared with its checksum.
-
-    Raises:
-        StoreError: If the file is damaged or missing.
-    """
+    """The rows of a file, every page compared with its checksum; a StoreError if it is damaged or missing."""
     with reading(path):
         if path.is_dir():
             raise IsADirectoryError("it is a folder")
@@ -64,11 +53,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def read_footer(path: Path) -> pq.FileMetaData:
-    """The metadata of a file: its rows and columns.
-
-    Raises:
-        StoreError: If the file is damaged or missing.
-    """
+    """The metadata of a file: its rows and columns; a StoreError if it is damaged or missing."""
     with reading(path):
         return pq.read_metadata(path)
 
@@ -142,11 +127,7 @@ class Parts:
         return write_sealed(rows, self._folder / table, held, has_repeats=has_repeats).stem
 
     def read(self, table: str, part: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows of a part, dead ones too; with `columns`, only those columns.
-
-        Raises:
-            StoreError: If the file is damaged or missing.
-        """
+        """All rows of a part, dead ones too, by `read_rows`; with `columns`, only those columns."""
         path = self.path(table, part)
         self._fetch(path)
         if columns is not None:
@@ -181,28 +162,14 @@ class Parts:
 
 def of_documents(rows: pa.Table, documents: Collection[str]) -> pa.Table:
     """The rows of the given documents, in their order."""
-    chosen = pc.is_in(rows["document_id"], pa.array(sorted(documents), pa.string()))
-    return rows.filter(chosen)
-
-
-def spans(rows: pa.Table) -> dict[str, tuple[int, int]]:
-    """First row of each document, and the row after its last one."""
-    runs = pc.run_end_encode(rows["document_id"].combine_chunks())
-    ends = runs.run_ends.to_pylist()
-    return dict(zip(runs.values.to_pylist(), zip([0, *ends], ends, strict=False), strict=True))
+    return rows.filter(pc.is_in(rows["document_id"], pa.array([*documents], pa.string())))
 
 
 class DocumentRows:
     """Reads the rows of documents; a part is read once while documents come in the order of parts."""
 
     def __init__(self, parts: Parts, table: str, places: Mapping[str, Sequence[str]]) -> None:
-        """Keep where the rows lie.
-
-        Args:
-            parts: Where the files are.
-            table: The table.
-            places: For each part, the documents that have rows in it.
-        """
+        """Keep where the rows lie: `places` has for each part the documents that have rows in it."""
         self._parts = parts
         self._table = table
         self._part_of = {document: part for part, members in places.items() for document in members}
@@ -222,7 +189,10 @@ class DocumentRows:
         if part not in self._opened:
             rows = self._parts.read(self._table, part)
             with reading(self._parts.path(self._table, part)):  # a file of another table has other columns
-                self._opened[part] = with_columns(rows, schema_of(self._table)), spans(rows)
+                runs = pc.run_end_encode(rows["document_id"].combine_chunks())
+                ends = runs.run_ends.to_pylist()
+                spans = dict(zip(runs.values.to_pylist(), zip([0, *ends], ends, strict=False), strict=True))
+                self._opened[part] = with_columns(rows, schema_of(self._table)), spans
             if len(self._opened) > _PARTS_OPEN:
                 self._opened.popitem(last=False)
         self._opened.move_to_end(part)

@@ -23,13 +23,16 @@ from sag_pipeline.store.vectors import (
     VectorStore,
     among,
     fixed,
+    lance_rows,
     raw,
+    row_ids_of,
     to_rows,
     vector_ids,
 )
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.vectors import VECTOR
 
 _ROWS_A_BLOCK: Final = 16_384
@@ -90,14 +93,8 @@ class ReleasedRows:
 def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bool = False) -> Rows64:
     """Make the table of a kind have the rows of a release; the row in it of each given one, -1 without a vector.
 
-    Args:
-        store: Where the vectors are.
-        given: Rows of the release, or of its newest layer: then the table has those of the release before.
-        release: Its id.
-        is_erased: Whether of rows that are hidden nothing may stay in any file.
-
-    Raises:
-        StoreError: If rows of other layers are not in the table.
+    Given are the rows of the release, or of its newest layer: then the table has those of the release before, or there
+    is a StoreError. `is_erased`: of rows that are hidden nothing may stay in any file.
     """
     with store.tables.together():
         if given.projections is not None and given.kind in store.tables.sealed():
@@ -115,11 +112,10 @@ def _shown(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: 
         stays &= not is_new
     known = before.select([given.id, ID, "_rowid"]).filter(pa.array(stays))
     gone = before.select([ID, "_rowid"]).filter(pa.array(~stays))
-    at = np.asarray(pc.fill_null(pc.index_in(given.ids, known[given.id].combine_chunks()), -1))
+    at = places_of(given.ids, known[given.id])
     new = np.flatnonzero(at < 0)
-    if given.wanted is not None and len(known) + _count_in(given.ids.take(pa.array(new)), given.wanted) < len(
-        given.wanted
-    ):
+    shown = 0 if given.wanted is None else np.count_nonzero(pc.is_in(given.ids.take(pa.array(new)), given.wanted))
+    if given.wanted is not None and len(known) + shown < len(given.wanted):
         raise StoreError(f"{store.fingerprint}: rows of the layers of {given.kind} are not in the store")
     blocks = given.blocks(store, new)
     first = next(blocks, None)
@@ -130,31 +126,26 @@ def _shown(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: 
     kept = _kept(store, name, gone, [raw(known[ID].combine_chunks()), given.texts[new]])
     written = [np.zeros(0, np.int64)]
     batches = None if first is None else _batches(given, new, chain([first], blocks), written)
-    tables.show(name, batches, gone["_rowid"].to_numpy().astype(np.int64), release, is_new=is_new)
+    tables.show(name, batches, lance_rows(gone), release, is_new=is_new)
     if name.startswith(PUBLISHED):
         _move(store, given.kind, given.texts[new], kept)
     if name not in tables.sealed():
         return np.full(len(given.rows), -1, np.int64)
     if is_erased:
         tables.leave_out(name, lambda rows: np.ones(len(rows), np.bool_))
-        return _row_ids(tables.ids(name, [given.id]), given)
-    found: Rows64 = np.append(known["_rowid"].to_numpy().astype(np.int64), -1)[at]
-    places = np.concatenate(written)
-    found[places] = tables.ids(name, [given.id], len(known))["_rowid"].to_numpy()
+        return row_ids_of(tables.ids(name, [given.id]), given.id, given.ids)
+    found: Rows64 = np.append(lance_rows(known), -1)[at]
+    found[np.concatenate(written)] = tables.ids(name, [given.id], len(known))["_rowid"].to_numpy()
     return found
-
-
-def _count_in(ids: pa.ChunkedArray, wanted: pa.Array) -> int:
-    return int(np.count_nonzero(pc.is_in(ids, wanted)))
 
 
 def _stays(store: VectorStore, given: ReleasedRows, name: str | None, before: pa.Table, *, is_done: bool) -> Flags:
     """Which rows that the table has stay shown; rows of a release that is built again are compared no more."""
-    at = np.asarray(pc.fill_null(pc.index_in(before[given.id], given.ids.combine_chunks()), -1))
+    at = places_of(before[given.id], given.ids)
     stays = at >= 0 if given.wanted is None else np.array(pc.is_in(before[given.id], given.wanted))
     both = np.flatnonzero(stays & (at >= 0))
     if name and len(both) and not is_done:
-        row_ids = before["_rowid"].to_numpy().astype(np.int64)[both]
+        row_ids = lance_rows(before)[both]
         order = np.argsort(row_ids)
         held = store.tables.rows(name, row_ids[order], [ID, *given.rows.column_names])
         stays[both[order]] = given.equal(at[both[order]], held)
@@ -184,7 +175,7 @@ def _kept(
         others = [*others, raw(store.tables.ids(kind)[ID].combine_chunks())]
     own = fixed(ids)
     is_lost = ~among(own, np.concatenate([each[among(fixed(each), ids)] for each in others]))
-    row_ids, take = gone["_rowid"].to_numpy().astype(np.int64)[first[is_lost]], store.taker(name)
+    row_ids, take = lance_rows(gone)[first[is_lost]], store.taker(name)
     starts = range(0, len(row_ids), _ROWS_A_BLOCK)
     return ((ids[is_lost][at : at + _ROWS_A_BLOCK], take(row_ids[at : at + _ROWS_A_BLOCK])) for at in starts)
 
@@ -196,10 +187,3 @@ def _move(store: VectorStore, kind: str, shown: VectorIds, kept: Iterator[tuple[
         store.tables.leave_out(kind, lambda held: ~among(held[ID], shown), batches)
     elif (first := next(batches, None)) is not None:
         store.tables.show(kind, chain([first], batches))
-
-
-def _row_ids(rows: pa.Table, given: ReleasedRows) -> Rows64:
-    """The row of each given one."""
-    at = np.asarray(pc.fill_null(pc.index_in(given.ids, rows[given.id].combine_chunks()), -1))
-    found: Rows64 = np.append(rows["_rowid"].to_numpy().astype(np.int64), -1)[at]
-    return found

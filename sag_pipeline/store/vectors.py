@@ -16,6 +16,7 @@ from sag_pipeline.store.parts import read_footer, read_rows
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.types import Flags, Floats32, Rows64
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.folders import delete, link, sweep
 from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import METRIC, VECTOR, PlacedRows, matrix_of, runs_of
@@ -31,8 +32,6 @@ PUBLISHED: Final = "published_"
 PROJECTED: Final = "projected_"
 """The same with projections of sparse vectors, which are computed for each layer of a release and not kept."""
 _TEXTS: Final = {"chunks": "text", "events": "content", "keys": "value_string"}
-_LATE: Final = 4
-"""Rows from the end that are looked at before the whole table, for each wanted one."""
 MOST_FILES: Final = 32
 """A table with more files is rewritten."""
 
@@ -104,11 +103,7 @@ class VectorStore:
         return sorted(names, key=lambda name: name.startswith(PUBLISHED))
 
     def append(self, kind: str, ids: VectorIds, vectors: Vectors) -> None:
-        """Add vectors of texts that have none in this kind, durably.
-
-        Raises:
-            ModelError: If a vector is missing, has another dimension than the store, or is not finite.
-        """
+        """Add vectors of texts that have none in this kind, durably, as far as `check_vectors` allows."""
         check_vectors(ids, vectors, self._dimension)
         self.tables.show(kind, iter([to_rows(ids, vectors)]))
 
@@ -122,30 +117,18 @@ class VectorStore:
                 left = left[places[name][left] < 0]
         for start in range(0, len(ids), rows_a_block):
             block = slice(start, start + rows_a_block)
-            pieces = [self.take(name, rows[block]) for name, rows in places.items() if (rows[block] >= 0).any()]
+            pieces = [self.taker(name)(rows[block]) for name, rows in places.items() if (rows[block] >= 0).any()]
             if pieces:
                 numbers = np.concatenate([np.flatnonzero(rows[block] >= 0) for rows in places.values()])
                 order = np.argsort(numbers, kind="stable")
                 yield (start + numbers[order]).astype(np.int32), np.concatenate(pieces)[order]
 
     def row_ids(self, name: str, ids: VectorIds) -> Rows64:
-        """The row of each text in a Lance table; -1 where it has none.
-
-        New texts lie in the last rows, which are looked at first.
-        """
-        table, found = self.tables.sealed()[name], np.full(len(ids), -1, np.int64)
-        for first in sorted({max(0, table.rows - _LATE * len(ids)), 0}, reverse=True):
-            missing = np.flatnonzero(found < 0)
-            if len(missing):
-                found[missing] = _row_ids(self.tables.ids(name, first=first), ids[missing])
-        return found
-
-    def take(self, name: str, row_ids: Rows64) -> Floats32:
-        """The vectors of rows of a table, in order; -1 is left out."""
-        return self.taker(name)(row_ids)
+        """The row of each text in a Lance table; -1 where it has none."""
+        return row_ids_of(self.tables.ids(name), ID, fixed(ids))
 
     def taker(self, name: str) -> Callable[[Rows64], Floats32]:
-        """The same of a table as it is now, for one that is changed `together` with others."""
+        """Gives the vectors of rows of a table as it is now, in order, also after it is changed; -1 is left out."""
         held, opened = self.tables.sealed()[name], self.tables.open(name)
 
         def take(row_ids: Rows64) -> Floats32:
@@ -203,11 +186,7 @@ class VectorStore:
         return np.unique(np.concatenate([np.empty(0, "S16"), *(_ids(read_rows(path, [ID])) for path in self._old())]))
 
     def adopt(self, wanted: Mapping[str, VectorIds]) -> None:
-        """Move vectors from Parquet files into Lance, bit by bit: of each kind those of the wanted texts (sorted ids).
-
-        Raises:
-            StoreError: If a file is damaged.
-        """
+        """Move vectors from Parquet files into Lance, bit by bit: of each kind those of the wanted texts, sorted."""
         paths = self._old()
         for kind, ids in wanted.items():
             missing = np.setdiff1d(ids, self.known(kind))
@@ -216,7 +195,9 @@ class VectorStore:
                 own, first = np.unique(_ids(rows), return_index=True)
                 chosen = np.isin(own, missing)
                 if chosen.any():
-                    self.append(kind, own[chosen], self._from_parquet(rows)[first[chosen]])
+                    values = rows["values"].combine_chunks()
+                    flat = np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension)
+                    self.append(kind, own[chosen], flat.reshape(-1, self._dimension)[first[chosen]])
                     missing = np.setdiff1d(missing, own)
         for path in paths:
             path.unlink()
@@ -231,17 +212,9 @@ class VectorStore:
         sweep(self._all)
         return [path.name for path in gone]
 
-    def _from_parquet(self, rows: pa.Table) -> Floats32:
-        values = rows["values"].combine_chunks()
-        return np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension).reshape(-1, self._dimension)
-
 
 def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
-    """Compare what an embedder gave with what was asked.
-
-    Raises:
-        ModelError: If a vector is missing, has another dimension, or is not finite.
-    """
+    """Refuse vectors, with a ModelError, if one is missing, has another dimension, or is not finite."""
     if vectors.shape != (len(ids), dimension):
         raise ModelError(
             f"{len(ids)} texts of dimension {dimension} expected, the embedder gave {vectors.shape}; "
@@ -251,12 +224,14 @@ def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
         raise ModelError("the embedder gave a vector with NaN or infinity; check SAG_EMBEDDING_MODEL")
 
 
-def _row_ids(rows: pa.Table, ids: VectorIds) -> Rows64:
-    """The `_rowid` of each id; -1 where it has none."""
-    wanted, known = fixed(ids), rows[ID].combine_chunks()
-    near = np.flatnonzero(np.asarray(pc.is_in(known, wanted)))  # a hash table of the wanted ids is the smaller one
-    at = np.asarray(pc.fill_null(pc.index_in(wanted, known.take(pa.array(near))), -1)).astype(np.int64)
-    return np.append(rows["_rowid"].to_numpy().astype(np.int64)[near], -1)[at]
+def row_ids_of(rows: pa.Table, column: str, wanted: pa.Array | pa.ChunkedArray) -> Rows64:
+    """The `_rowid` of each wanted id of a column; -1 where it has none."""
+    return np.append(lance_rows(rows), -1)[places_of(wanted, rows[column])]
+
+
+def lance_rows(rows: pa.Table) -> Rows64:
+    """The `_rowid` of each row."""
+    return np.asarray(rows["_rowid"].to_numpy()).astype(np.int64)
 
 
 def _ids(rows: pa.Table) -> VectorIds:

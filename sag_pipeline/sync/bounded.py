@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Self
 
 from sag_pipeline.engines.bounds import memory_of
@@ -53,11 +52,6 @@ class _Process:
         return self.popen.wait()
 
 
-def waits(raw: RawDocument) -> bool:
-    """Whether reading it waits for another process, or for a bucket."""
-    return raw.remote is not None or is_converted(raw.suffix)
-
-
 class BoundedReader:
     """Reads found documents one at a time; the converting process starts with the first file that needs it.
 
@@ -65,20 +59,15 @@ class BoundedReader:
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        """Take the bounds; no process starts yet."""
         self.options = options
         self.notes = ""
         """What the parsers of the last file warned of."""
         self._process: _Process | None = None
 
     def __enter__(self) -> Self:
-        """Itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the process, if one runs."""
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     @property
@@ -220,59 +209,43 @@ ReadDocument = tuple[Document | Quarantined, str]
 """A document, or why it is skipped, and what its parser warned of."""
 
 
-class Readers:
-    """Reads found documents with a number of readers, each with a converting process of its own."""
+def read_all(found: Iterable[RawDocument], options: SourceOptions, count: int) -> Generator[ReadDocument]:
+    """What is read of each document, in order, with this number of converting processes.
 
-    def __init__(self, options: SourceOptions, count: int) -> None:
-        """`count`: files converted at a time; the process of a reader starts with the first file it converts."""
-        self._options = options
-        self._count = count
-        self._free: SimpleQueue[BoundedReader] = SimpleQueue()
-        self._stack = ExitStack()
+    At most twice as many documents are under way or unread.
 
-    def __enter__(self) -> Self:
-        """Itself."""
-        for _ in range(self._count):
-            self._free.put(self._stack.enter_context(BoundedReader(self._options)))
-        return self
+    Raises:
+        SourceError: If a converting process cannot be started.
+    """
+    free: SimpleQueue[BoundedReader] = SimpleQueue()
+    under_way: deque[Future[ReadDocument] | RawDocument] = deque()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the processes that run."""
-        self._stack.close()
-
-    def read(self, found: Iterable[RawDocument]) -> Iterator[ReadDocument]:
-        """What is read of each, in order; at most twice as many as there are readers are under way or unread.
-
-        Raises:
-            SourceError: If a converting process cannot be started.
-        """
-        if self._count == 1:
-            yield from map(self._read, found)
-            return
-        under_way: deque[Future[ReadDocument] | RawDocument] = deque()
-        with BoundedReader(self._options) as here, ThreadPoolExecutor(self._count, "sag-read") as threads:
-
-            def first() -> ReadDocument:
-                each = under_way.popleft()
-                return (here.read(each), here.notes) if isinstance(each, RawDocument) else each.result()
-
-            try:
-                for raw in found:
-                    under_way.append(threads.submit(self._read, raw) if waits(raw) else raw)
-                    if len(under_way) >= 2 * self._count:
-                        yield first()
-                while under_way:
-                    yield first()
-            finally:
-                for each in under_way:
-                    if isinstance(each, Future):
-                        each.cancel()
-
-    def _read(self, raw: RawDocument) -> ReadDocument:
-        reader = self._free.get()
+    def converted(raw: RawDocument) -> ReadDocument:
+        reader = free.get()
         try:
             return reader.read(raw), reader.notes
         finally:
-            self._free.put(reader)
+            free.put(reader)
+
+    with (
+        ThreadPoolExecutor(count, "sag-read") as threads,
+        ExitStack() as stack,
+    ):  # readers end before threads are awaited
+        here, *others = (stack.enter_context(BoundedReader(options)) for _ in range(1 + count))
+        for reader in others:
+            free.put(reader)
+
+        def first() -> ReadDocument:
+            each = under_way.popleft()
+            return (here.read(each), here.notes) if isinstance(each, RawDocument) else each.result()
+
+        try:
+            for raw in found:
+                waits = raw.remote is not None or is_converted(raw.suffix)
+                under_way.append(threads.submit(converted, raw) if waits else raw)
+                if len(under_way) >= 2 * count:
+                    yield first()
+            while under_way:
+                yield first()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)

@@ -167,11 +167,8 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
     if given is not None and not isinstance(given, dict):
         raise ValueError(f"metadata is of type {type(given).__name__}, not an object")
     more = {name: value for name, value in row.items() if name == "date" or name not in _OWN}
-    return {name: value for name, value in {**more, **(given or {})}.items() if not _is_nothing(value)}
-
-
-def _is_nothing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
+    found = {**more, **(given or {})}.items()
+    return {name: v for name, v in found if not (v is None or (isinstance(v, float) and np.isnan(v)))}
 
 
 def _plain(value: object) -> object:

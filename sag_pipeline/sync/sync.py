@@ -3,7 +3,8 @@
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from sag_pipeline.engines.engine import load_ahead, workers_for
@@ -15,7 +16,7 @@ from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import SeenFiles, Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.step_batch import StepResult
 from sag_pipeline.store.store import Pending, StepSpec, Store
-from sag_pipeline.sync.bounded import ReadDocument, Readers, refusal_of
+from sag_pipeline.sync.bounded import ReadDocument, read_all, refusal_of
 from sag_pipeline.sync.rows import StagedRows
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import Bounds, CheckedOptions
@@ -55,20 +56,22 @@ class _Found:
     """What the last run skipped, by path and line."""
     listed: SeenFiles
     """What the last run saw of its files."""
-    seen: set[str] = field(default_factory=set)
-    staged: StagedRows | None = None
+    staged: StagedRows | None
     """Rows of a table, which are read instead of the source's place."""
-    away: Collection[str] = ()
+    away: Collection[str]
     """Documents that people took out: their source is not asked for them."""
+    seen: set[str] = field(default_factory=set)
     aside: dict[str, Entry] = field(default_factory=dict)
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
     @classmethod
-    def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry], listed: SeenFiles) -> "_Found":
+    def before(cls, store: Store, source: Source, staged: StagedRows | None) -> "_Found":
         """Before listing."""
+        entries = store.ledger.entries("step = 'documents' AND kind = 'document'")
         places = sorted((e.path, e.line, e.unit) for e in entries if e.source == source.name)
-        refused = {(entry.path, entry.line): entry for entry in faults}
-        return cls(source, {entry.unit: entry for entry in entries}, places, refused, listed)
+        refused = {(entry.path, entry.line): entry for entry in _faults(store, source)}
+        known, listed = {entry.unit: entry for entry in entries}, SeenFiles(store.home, source.name)
+        return cls(source, known, places, refused, listed, staged, store.taken_out.keys())
 
     def gone(self) -> list[str]:
         """Documents of this source that are no longer there, or that a partial table says are deleted."""
@@ -92,17 +95,14 @@ class _Found:
         self.seen |= kept
         reason = skipped.reason + ("; its last good version is kept" if kept else "")
         unit = unit_of(self.source.name, skipped.path, line)
-        self.aside[unit] = Entry(
-            unit,
-            "documents",
-            "failed",
-            self.source.name,
-            refusal,
-            path=skipped.path,
-            line=line,
-            reason=reason,
-            kind="aside",
-        )
+        fault = Entry(unit, "documents", "failed", self.source.name, refusal, path=skipped.path, line=line)
+        self.aside[unit] = replace(fault, reason=reason, kind="aside")
+
+    def skip_again(self, old: Entry, pending: Pending) -> None:
+        """Skip a file again without reading it: neither its bytes nor the bounds nor the code changed."""
+        self.aside[old.unit] = old
+        if pending.is_new:
+            self.seen.discard(pending.document_id)
 
     def _known_at(self, skipped: Quarantined) -> Iterator[str]:
         owner = self.known.get(skipped.document_id or "")
@@ -156,18 +156,15 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     tally, started, options = RunStats(), time.perf_counter(), options or SyncOptions()
     source = one_source(store, given)
     store.remove_deleted()
-    known = store.ledger.entries("step = 'documents' AND kind = 'document'")
-    found = _Found.nothing(source, known, _faults(store, source), SeenFiles(store.home, source.name))
-    found.staged, found.away = staged, store.taken_out.keys()
+    found = _Found.before(store, source, staged)
     _list(step, given, found, options)
     SourceList(store).put(source)
     _refuse_many_removed(found, options)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
     load_ahead(engine, len(found.fresh))
-    with Readers(options.source, workers_for(engine, len(found.fresh))) as readers:
-        under_way = reported((raw for raw, _ in found.fresh), step.name, lambda raw: raw.path, 0, len(found.fresh))
-        read = readers.read(under_way)
+    under_way = reported((raw for raw, _ in found.fresh), step.name, lambda raw: raw.path, 0, len(found.fresh))
+    with closing(read_all(under_way, options.source, workers_for(engine, len(found.fresh)))) as read:
         for batch in batched(found.fresh, _DOCUMENTS_A_COMMIT):
             _commit(store, step, list(zip(batch, read, strict=False)), found, tally, options.source)
             done += len(batch)
@@ -228,7 +225,7 @@ def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> No
             pending = Pending(raw.document_id, state, is_new=owner is None)
             old = found.refused.get((raw.path, _line(raw)))
             if old is not None and old.input_hash == refusal_of(state, options.source):
-                _skip_again(found, old, pending)
+                found.skip_again(old, pending)
             else:
                 found.fresh.append((raw, pending))
         elif raw.state:
@@ -241,13 +238,6 @@ def _rows(staged: StagedRows, name: str, options: SyncOptions) -> Iterator[Found
         yield from list_source(str(staged.file), options.source, name)
     for row, (reason, document_id) in staged.skipped.items():
         yield Quarantined(name, staged.file.name, row, "documents", reason, document_id)
-
-
-def _skip_again(found: _Found, old: Entry, pending: Pending) -> None:
-    """Skip a file again without reading it: neither its bytes nor the bounds nor the code changed."""
-    found.aside[old.unit] = old
-    if pending.is_new:
-        found.seen.discard(pending.document_id)
 
 
 def _line(found: RawDocument | Quarantined) -> int:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Final, Protocol, Self
+from typing import Final, NamedTuple, Self
 
 import duckdb
 import numpy as np
@@ -30,6 +29,7 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.language.words import normal_name
+from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.layers import overlay
 from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.schema import TABLES
@@ -156,22 +156,18 @@ def _hashes(names: pa.Array) -> npt.NDArray[np.uint64]:
     return np.array([xxhash.xxh3_64_intdigest(name) if name else 0 for name in whole], np.uint64)
 
 
-def reached(keys: Sequence[pa.Table], changed: pa.Array, said: pa.Table) -> pa.Array:
+def _reached(keys: Sequence[pa.Table], changed: pa.Array, said: pa.Table) -> pa.Array:
     """Ids of all keys that changed ones can touch by any number of steps, and of the changed ones.
 
-    Args:
-        keys: Tables with ids and blocks; a key may be in several, with different blocks.
-        changed: Ids.
-        said: Pairs of ids, in two columns, that are said to be one thing.
+    A key may be in several tables, with different blocks; `said` has pairs of ids that are said to be one thing.
     """
-    ids = pa.chunked_array([chunk for table in keys for chunk in table["key_id"].chunks], pa.string())
-    blocks = [
-        pa.chunked_array([chunk for table in keys for chunk in table[name].chunks], pa.uint64()) for name in _BLOCKS
-    ]
+    ids, *blocks = pa.concat_tables([table.select(["key_id", *_BLOCKS]) for table in keys]).columns
+    one, other = said.columns
     while True:
         is_in = np.asarray(pc.is_in(ids, changed))
         is_in |= _share(blocks, is_in)
-        found = [ids.filter(pa.array(is_in)), *_with_said(said, changed)]
+        touches = pc.or_(pc.is_in(one, changed), pc.is_in(other, changed))
+        found = [ids.filter(pa.array(is_in)), one.filter(touches), other.filter(touches)]
         more = pa.chunked_array([changed, *(chunk for each in found for chunk in each.chunks)], pa.string()).unique()
         if len(more) == len(changed):
             return more
@@ -188,13 +184,6 @@ def _share(blocks: Sequence[pa.ChunkedArray], is_in: Flags) -> Flags:
     for each in blocks:
         found |= np.asarray(pc.is_in(each, among))
     return found
-
-
-def _with_said(said: pa.Table, changed: pa.Array) -> list[pa.ChunkedArray]:
-    """Both ends of each pair that has an end among the keys."""
-    one, other = said.columns
-    touches = pc.or_(pc.is_in(one, changed), pc.is_in(other, changed))
-    return [one.filter(touches), other.filter(touches)]
 
 
 _SPELLING: Final = ("key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
@@ -216,8 +205,7 @@ _NUMBERED: Final = f"""
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyCounts:
+class KeyCounts(NamedTuple):
     """Documents with the hash of their keys, spellings, and what carries which, by row numbers."""
 
     documents: pa.Table
@@ -233,10 +221,6 @@ class KeyCounts:
         """The sum of a column of `carried` by spelling."""
         spelling, count = (_numbers(self.carried, each) for each in ("spelling", name))
         return np.bincount(spelling, count, len(self.spellings)).astype(np.int64)
-
-    def tables(self) -> dict[str, pa.Table]:
-        """The tables of `COUNT_TABLES`."""
-        return dict(zip(COUNT_TABLES, (self.documents, self.spellings, self.carried), strict=True))
 
 
 def _count_keys(store: Store) -> KeyCounts:
@@ -268,8 +252,7 @@ def _places(before: KeyCounts | None, documents: pa.Table) -> Rows64:
     """The row of each document that was counted; -1 for one that is gone or has changed."""
     if before is None:
         return np.zeros(0, np.int64)
-    found = pc.fill_null(pc.index_in(before.documents["document_id"], documents["document_id"].combine_chunks()), -1)
-    place = np.asarray(found).astype(np.int64)
+    place = places_of(before.documents["document_id"], documents["document_id"])
     known = np.flatnonzero(place >= 0)
     is_same = pc.equal(
         before.documents["output_hash"].take(arrow_numbers(known)),
@@ -342,25 +325,16 @@ _CANONICAL: Final = pa.schema({"key_id": pa.string(), "canonical": pa.string()})
 _SAID: Final = ("key_id", "same_as")
 
 
-class Confirm(Protocol):
-    """Asks about keys that are close and not aligned yet."""
-
-    def __call__(self, keys: KeyColumns, alignment: Alignment) -> Collection[tuple[str, str]]:
-        """Pairs of ids that are one thing."""
-        ...
+Confirm = Callable[[KeyColumns, Alignment], Collection[tuple[str, str]]]
+"""Asks about keys that are close and not aligned yet; pairs of ids that are one thing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyTables:
+class KeyTables(NamedTuple):
     """The tables of `LINK_TABLES`."""
 
     distinct: pa.Table
     canonical: pa.Table
     aliases: pa.Table
-
-    def named(self) -> dict[str, pa.Table]:
-        """By name."""
-        return dict(zip(LINK_TABLES, (self.distinct, self.canonical, self.aliases), strict=True))
 
 
 def make_links(
@@ -380,7 +354,7 @@ def make_links(
         tables = _aligned_whole(fresh, counts, decisions, confirm)
     else:
         tables = _aligned_again(before, fresh, counts, changed)
-    return tables.named() | counts.tables()
+    return dict(zip((*LINK_TABLES, *COUNT_TABLES), (*tables, *counts[:-1]), strict=True))
 
 
 def _stored(store: Store) -> KeyTables | None:
@@ -471,7 +445,7 @@ def _aligned_again(before: KeyTables, fresh: pa.Table, counts: KeyCounts, change
     old = before.distinct.filter(is_old)
     distinct = _in_place(before.distinct, is_old, fresh)
     said = counts.spellings.select(_SAID).filter(pc.is_valid(counts.spellings["same_as"]))
-    ids = reached([distinct, old], changed, said)
+    ids = _reached([distinct, old], changed, said)
     alignment = align_keys(text_keys(distinct.filter(pc.is_in(distinct["key_id"], ids))), said=_statements(counts, ids))
     canonical = before.canonical.filter(pc.invert(pc.is_in(before.canonical["key_id"], ids)))
     aliases = before.aliases.filter(pc.invert(pc.is_in(before.aliases["key_id"], ids)))

@@ -227,10 +227,8 @@ def read_all(found: Iterable[RawDocument], options: SourceOptions, count: int) -
         finally:
             free.put(reader)
 
-    with (
-        ThreadPoolExecutor(count, "sag-read") as threads,
-        ExitStack() as stack,
-    ):  # readers end before threads are awaited
+    # Readers end first, or threads would be awaited as long as a file takes.
+    with ThreadPoolExecutor(count, "sag-read") as threads, ExitStack() as stack:
         here, *others = (stack.enter_context(BoundedReader(options)) for _ in range(1 + count))
         for reader in others:
             free.put(reader)

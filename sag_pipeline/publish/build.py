@@ -345,7 +345,7 @@ class ReleaseInput:
 
 
 def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[Check]]:
-    """Write a release of one layer into a folder; its manifest without files, and what the checks found."""
+    """Write a release of one layer into a folder; its manifest without files and checks, and what these found."""
     report = listener()
     report("release", 0, 0, "tables")
     made = build_tables(source.store, source.resolution)
@@ -363,7 +363,7 @@ def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[C
     report("release", 0, 0, "checks")
     graph = open_graph_arrays(draft / "arrays" / "graph")
     checks = check_release(draft, manifest, made.tables, graph, {n: rows.num_rows for n, rows in made.tables.items()})
-    return _checked(manifest, checks)
+    return manifest, checks
 
 
 def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest, Sequence[Check]]:
@@ -389,7 +389,7 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     wanted = {name: _embedded_ids(name, [layer(name) for layer in files], joined.rows[name]) for name in KINDS}
     released = (_released(name, made.tables[name], ids) for name, ids in wanted.items())
     _write_vectors(draft, number, released, source.embedding, manifest.release_id, is_erased=base.is_erasing)
-    write_database(draft, manifest.smoothing, Hidden.of(files, joined.rows), base.folder)
+    write_database(draft, manifest.smoothing, Hidden.of(files, joined.rows), base.contents.folder)
     counts = own | {name: len(joined.graph[name].items) for name in ("event_keys", "chunk_keys")}
     counts |= {name: len(rows) for name, rows in joined.rows.items()}
     index = {name: base.manifest.index[name] | {"rows": counts[name]} for name in KINDS}
@@ -398,11 +398,7 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     checks = check_release(draft, manifest, made.tables, joined.graph, {"documents": len(source.held.documents)})
     if own["chunks"] + own["events"] <= PACKED_ROWS:
         pack_folder(draft / layer_path(number))
-    return _checked(manifest, checks)
-
-
-def _checked(manifest: Manifest, checks: Sequence[Check]) -> tuple[Manifest, Sequence[Check]]:
-    return replace(manifest, checks={check.name: check.as_json() for check in checks}), checks
+    return manifest, checks
 
 
 def bare_manifest(source: ReleaseInput) -> Manifest:
@@ -445,7 +441,7 @@ def _link_layers(draft: Path, base: Base) -> None:
     for name in base.manifest.files:
         layer = _layer_of(name)
         if layer < base.kept and layer not in base.left_out and "/" in name and not name.startswith(_OF_RELEASE):
-            link(base.folder / name, draft / name)
+            link(base.contents.folder / name, draft / name)
 
 
 def _layer_of(name: str) -> int:

@@ -2,8 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -118,8 +117,7 @@ def revision_rows(found: Sequence[Revision]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Before:
+class _Before(NamedTuple):
     """What was compared last."""
 
     documents: pa.Table
@@ -130,7 +128,7 @@ class _Before:
 
 def _before(store: Store) -> _Before | None:
     found = [rows for name in (_DOCUMENTS, _STATEMENTS, _PAIRS, _NAMES) if (rows := store.whole(name)) is not None]
-    is_known = len(found) == len(fields(_Before)) and found[1].schema.equals(STATEMENTS)
+    is_known = len(found) == len(_Before._fields) and found[1].schema.equals(STATEMENTS)
     return _Before(*found) if is_known else None
 
 

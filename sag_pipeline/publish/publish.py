@@ -153,8 +153,7 @@ def publish(
             bare_manifest(source).release_id,
         )
         manifest, checks = build_layer(draft, source, base) if base else build_whole(draft, source)
-        found = {check.name: check.as_json() for check in checks}
-        manifest = replace(manifest, input_hash=state, created_at=now, checks=found)
+        manifest = replace(manifest, input_hash=state, created_at=now, checks={c.name: c.as_json() for c in checks})
         if not all(check.passed for check in checks):
             return Publication(manifest, is_new=False, checks=checks)
         is_new = _place(draft, manifest, base, releases, embedding)

@@ -156,10 +156,7 @@ def release_folders(home: Path) -> list[Path]:
 
 
 def wrong_release(folder: Path, *, deep: bool) -> list[FileFault]:
-    """What is wrong with a release, as far as this version can compare it.
-
-    A manifest of version 0.1 lists no files; one of another form can be read by the version that wrote it.
-    """
+    """What is wrong with a release; nothing of one of version 0.1, which lists no files, or of another form."""
     found = FoundRelease.look(folder)
     if found.is_of_another_form or (found.manifest is not None and not found.manifest.files):
         return []

@@ -134,11 +134,9 @@ def _repair_ledger(home: Path) -> Iterator[Done]:
     entries += _calls_again(Store(home, ledger))
     durable.make_folder(folder)
     ledger.rebuild([*entries, Entry.of_whole(PURGE)])
+    what = f"the ledger was rebuilt from {len(whole)} undamaged commits; {len(gone)} documents no longer exist"
     for path in [each.path for each in found] or [folder]:
-        name = path.relative_to(home).as_posix()
-        yield Done(
-            name, f"the ledger was rebuilt from {len(whole)} undamaged commits; {len(gone)} documents no longer exist"
-        )
+        yield Done(path.relative_to(home).as_posix(), what)
 
 
 def _gone(doubtful: Sequence[Entry]) -> list[str]:
@@ -160,12 +158,9 @@ def _calls_again(store: Store) -> list[Entry]:
     """Entries for rows of paid calls that no entry names any more."""
     found = []
     for (table, part), path in unused_parts(store, parts_in_use(store)).items():
-        if (
-            table == "calls"
-            and not damage(path)
-            and read_footer(path).schema.to_arrow_schema().equals(schema_of(table))
-        ):
-            rows = read_footer(path).num_rows
+        footer = read_footer(path) if table == "calls" and not damage(path) else None
+        if footer and footer.schema.to_arrow_schema().equals(schema_of(table)):
+            rows = footer.num_rows
             found.append(Entry(part, table, "done", part=part, row_count=rows, output_hash=part, kind="appended"))
     return found
 
@@ -198,10 +193,8 @@ def _repair_answers(store: Store) -> Iterator[Done]:
     for name in (f"{ANSWERS}-wal", f"{ANSWERS}-shm"):
         path.with_name(name).unlink(missing_ok=True)
     durable.rename(saved, path)
-    yield Done(
-        ANSWERS,
-        f"{count} answers saved of {paid or 'an unknown number of'} paid ones; the damaged file is kept next to it",
-    )
+    of = paid or "an unknown number of"
+    yield Done(ANSWERS, f"{count} answers saved of {of} paid ones; the damaged file is kept next to it")
 
 
 def _repair_embedder(home: Path) -> Iterator[Done]:
@@ -218,10 +211,8 @@ def _repair_embedder(home: Path) -> Iterator[Done]:
         shutil.rmtree(home / "embedder", ignore_errors=True)
         for folder in (home / "vectors").glob("hashing-*"):
             shutil.rmtree(folder)
-        yield Done(
-            "embedder/hashing.npy",
-            "removed with its vectors; fitted again by the next ingest, which gives another release",
-        )
+        what = "removed with its vectors; fitted again by the next ingest, which gives another release"
+        yield Done("embedder/hashing.npy", what)
 
 
 def _fit_of(folder: Path) -> HashingFit | None:

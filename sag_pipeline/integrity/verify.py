@@ -1,14 +1,12 @@
 """`sag verify`: compare everything below a home with what was written."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-
-from sag_pipeline.embed.embed import load_fit
+from sag_pipeline.embed.embed import load_fit, texts_of
 from sag_pipeline.integrity.damaged_files import (
     open_anyway,
     parts_in_use,
@@ -41,8 +39,8 @@ from sag_retrieval.release.folders import ReadOnlyFolder, unfinished, write_lock
 from sag_retrieval.release.manifest import MANIFEST
 from sag_retrieval.release.releases import POINTER, FoundRelease, Releases
 from sag_retrieval.release.remote import BESIDE, RemoteReleases
-from sag_retrieval.remote.mirror import FILES, measure
-from sag_retrieval.reports.series import IN_BUCKET, pull_reports, send_reports
+from sag_retrieval.remote.mirror import FILES, listed_below, measure
+from sag_retrieval.reports.series import IN_BUCKET, pull_reports
 
 _KINDS: Final = ("tables", FILES, "releases", "answers")
 
@@ -59,11 +57,7 @@ class BucketFiles:
 
 
 def fetch_home(home: Path) -> BucketFiles | None:
-    """Fetch everything of a home in a bucket that can be read; None for a home of its own. The caller holds the lock.
-
-    Raises:
-        BucketError: If the bucket cannot be read.
-    """
+    """Fetch what can be read of a home in a bucket; None for a home of its own. The caller holds the lock."""
     bucket = bucket_home(home)
     if bucket is None:
         return None
@@ -102,11 +96,7 @@ def _needed(home: Path, bucket: BucketHome) -> Mapping[str, int]:
 def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> list[tuple[str, str]]:
     """Make the bucket hold what the mirror holds after a repair; the caller holds the lock since `fetch_home`.
 
-    Returns:
-        What was missing in the bucket, and what became of it.
-
-    Raises:
-        BucketError: If another run wrote to it meanwhile, or it cannot be written.
+    Returns what was missing in the bucket, and what became of it; a BucketError if another run wrote to it meanwhile.
     """
     bucket = bucket_home(home)
     if bucket is None or found is None or not (is_changed or found.missing):
@@ -118,29 +108,17 @@ def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> lis
         if key.startswith(f"{FILES}/") and own.is_file() and measure(own)[1] == own.name:
             bucket.mirror.push(key, own)
     releases = Releases(home)
-    if releases.remote:
-        _send_releases(releases)
+    if remote := releases.remote:
+        here = {path.parent.name for path in releases.folder.glob(f"[!.]*/{MANIFEST}")}
+        remote.delete(sorted(set(remote.ids()) - here))
+        for release_id in sorted(here):
+            with suppress(ReleaseError):
+                remote.push(releases.folder / release_id)
+                remote.push_beside(release_id)
     reports = home / "reports"
-    series = [path for path in reports.glob("*/*") if path.is_dir() and not path.name.startswith(".")]
-    known = {f"{path.parent.name}/{path.name}/" for path in series}
-    gone = {
-        "/".join(path.split("/")[:2]) + "/" for path in bucket.mirror.tree(IN_BUCKET).entries if path.count("/") > 1
-    }
-    latest = {f"{path.parent.name}/{path.name}" for path in reports.glob("*/LATEST")}
-    send_reports(home, *sorted(known | gone | latest))
+    bucket.mirror.update_tree(IN_BUCKET, reports, listed_below(reports), lambda _: True)
     bucket.commit(open_anyway(home).ledger.parts(), is_complete=True)
     return [(key, "sent again, or no longer named") for key in found.missing]
-
-
-def _send_releases(releases: Releases) -> None:
-    remote = releases.remote
-    assert remote is not None
-    here = {path.parent.name for path in releases.folder.glob(f"[!.]*/{MANIFEST}")}
-    remote.delete(sorted(set(remote.ids()) - here))
-    for release_id in sorted(here):
-        with suppress(ReleaseError):
-            remote.push(releases.folder / release_id)
-            remote.push_beside(release_id)
 
 
 _PATIENCE_SECONDS = 10
@@ -186,11 +164,7 @@ class Verified:
 
 
 def verify_home(home: Path, *, deep: bool) -> Verified:
-    """Check everything below a home; nothing is changed, and no run writes meanwhile.
-
-    Args:
-        home: The home.
-        deep: Compare every byte and row; else lengths, counts and structure.
+    """Check everything below a home, with `deep` every byte and row; nothing is changed, and no run writes meanwhile.
 
     Raises:
         SourceError: If there is no such home, or a run keeps writing below it.
@@ -220,10 +194,9 @@ def wrong_locks(home: Path) -> list[HomeFault]:
 def look(home: Path, *, deep: bool) -> Verified:
     """Check everything; the caller holds the lock."""
     store = open_anyway(home)
-    checks: tuple[Callable[[Store, bool], CheckedFiles], ...] = (
-        _sources, _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
-    )  # fmt: skip
-    return Verified(shown_home(home), deep, [check(store, deep) for check in checks])
+    checked = [_sources(store), _ledger(store), _tables(store, deep=deep), _vectors(store, deep=deep), _embedder(store)]
+    checked += [_answers(store, deep=deep), _releases(store, deep=deep), _reports(store)]
+    return Verified(shown_home(home), deep, checked)
 
 
 def _bucket(found: BucketFiles) -> list[CheckedFiles]:
@@ -233,7 +206,7 @@ def _bucket(found: BucketFiles) -> list[CheckedFiles]:
     return [CheckedFiles("bucket", found.count, "files", faults), unused]
 
 
-def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always checked whole: it is small
+def _sources(store: Store) -> CheckedFiles:
     mend = "removed by `sag repair`: sources are known by their names until they are ingested again"
     try:
         count = len(list(SourceList(store)))
@@ -242,7 +215,7 @@ def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001 
     return CheckedFiles("sources", count, "sources")
 
 
-def _ledger(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always checked whole: it is small, and everything depends on it
+def _ledger(store: Store) -> CheckedFiles:
     folder = store.home / "ledger"
     mend = "`sag repair` keeps the other commits; `sag ingest` finds out the content of this one again"
     faults = [HomeFault(_name(store, each.path), each.what, mend) for each in breaks(folder)]
@@ -258,14 +231,14 @@ def lost_ledger(store: Store) -> str:
     return _name(store, made[0]) if made else ""
 
 
-def _tables(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+def _tables(store: Store, *, deep: bool) -> CheckedFiles:
     faults = [HomeFault(_name(store, each.path), each.what, _AGAIN) for each in wrong_parts(store, deep=deep)]
     used = parts_in_use(store)
     unused = len(unused_parts(store, used))
     return CheckedFiles("tables", len(used), "parts" + (f", {unused} that no entry names" if unused else ""), faults)
 
 
-def _vectors(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+def _vectors(store: Store, *, deep: bool) -> CheckedFiles:
     wrong = wrong_vectors(store.home, deep=deep)
     found = [(_name(store, path), what) for path, what in wrong.items()]
     if not wrong:
@@ -304,24 +277,15 @@ def _embedded(store: Store, fingerprint: str) -> list[str]:
 def _wanted(store: Store, documents: Sequence[str]) -> dict[str, set[bytes]]:
     """Ids of the texts of documents by kind; damaged parts are left out, as they are made again anyway."""
     found: dict[str, set[bytes]] = {kind: set() for kind in KINDS}
-    chosen = pa.array(documents, pa.string())
     for table, ids in found.items():
-        for part, members in store.places(table, chosen.to_pylist()).items():
-            try:
-                ids.update(_texts(store, table, part, members))
-            except (StoreError, KeyError):  # a part of another table lacks the columns
-                continue
+        for part, members in store.places(table, documents).items():
+            with suppress(StoreError, KeyError):  # a part of another table lacks the columns
+                rows = of_documents(store.parts.read(table, part), members)
+                ids.update(vector_ids(texts_of(table, rows).to_pylist()).tolist())
     return found
 
 
-def _texts(store: Store, table: str, part: str, members: Sequence[str]) -> list[bytes]:
-    from sag_pipeline.embed.embed import texts_of  # noqa: PLC0415  takes a second to import
-
-    rows = of_documents(store.parts.read(table, part), members)
-    return list(vector_ids(texts_of(table, rows).to_pylist()).tolist())
-
-
-def _embedder(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  its hash is always compared
+def _embedder(store: Store) -> CheckedFiles:
     name = "embedder/hashing.npy"
     try:
         fitted = load_fit(store.home)
@@ -331,7 +295,7 @@ def _embedder(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001
     return CheckedFiles("embedder", int(fitted is not None), "files")
 
 
-def _answers(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+def _answers(store: Store, *, deep: bool) -> CheckedFiles:
     path = store.home / ANSWERS
     mend = "`sag repair` saves what can be read; the rest is paid again when it is needed"
     if not path.exists():
@@ -354,7 +318,7 @@ def paid_calls(store: Store) -> set[tuple[str, str, str]]:
     return found
 
 
-def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+def _releases(store: Store, *, deep: bool) -> CheckedFiles:
     folders = release_folders(store.home)
     mend = "removed by `sag repair`; published again by `sag ingest`"
     faults = [
@@ -378,7 +342,7 @@ def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
     return CheckedFiles("releases", len(folders), f"releases{more}", faults)
 
 
-def _reports(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  files are small and have no hashes
+def _reports(store: Store) -> CheckedFiles:
     folders = report_folders(store.home)
     mend = "removed by `sag repair`; `sag report` writes the next one"
     faults = [HomeFault(_name(store, path), what, mend) for folder in folders for path, what in wrong_report(folder)]

@@ -7,23 +7,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sag_pipeline.embed.embed import load_fit, save_fit
-from sag_pipeline.integrity.damaged_files import (
+from sag_pipeline.integrity.verify import (
+    fetch_home,
     known_calls,
+    lost_ledger,
+    missing_vectors,
     open_anyway,
+    paid_calls,
     parts_in_use,
     release_folders,
     report_folders,
     salvage_answers,
+    send_home,
     unused_parts,
     vector_folders,
     wrong_answers,
+    wrong_locks,
     wrong_parts,
     wrong_pointer,
     wrong_release,
     wrong_report,
     wrong_vectors,
 )
-from sag_pipeline.integrity.verify import fetch_home, lost_ledger, missing_vectors, paid_calls, send_home, wrong_locks
 from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
 from sag_pipeline.store.ledger import Entry, Ledger, breaks, is_doubtful, link_files

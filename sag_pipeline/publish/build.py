@@ -18,13 +18,12 @@ from sag_pipeline.extract.revisions import REVISIONS_VERSION
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_release
-from sag_pipeline.publish.distinct_keys import StoredRows, state_hashes
+from sag_pipeline.publish.distinct_keys import StoredRows, connection, state_hashes
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.publish.open_tables import Hidden, write_database, write_parquet
 from sag_pipeline.publish.revisions import decided_by
-from sag_pipeline.store.shown_rows import ReleasedRows, show
 from sag_pipeline.store.store import Store
-from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
+from sag_pipeline.store.vectors import KINDS, ReleasedRows, VectorStore, show, vector_ids
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
@@ -62,6 +61,7 @@ from sag_retrieval.release.mapped_arrays import (
     take_rows,
 )
 from sag_retrieval.release.schema import LANCE, OF_ALL, ORDER, ROW_FILES, SCHEMA_VERSION, TABLES
+from sag_retrieval.release.table import no_rows
 from sag_retrieval.release.tables import RowFiles
 from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, pack, write_binary_index
 from sag_retrieval.release.vectors import (
@@ -142,11 +142,12 @@ def build_tables(
 
     Of some documents, or of all; `described` are rows of distinct keys that are kept even where nothing carries them.
     """
-    with StoredRows(store, documents) as rows:
-        return _build(rows, resolution, np.zeros(0, np.int64) if described is None else described)
+    with connection(store, None if documents is None else len(documents)) as database:
+        rows = StoredRows(store, documents, database)
+        return _build(store, rows, resolution, np.zeros(0, np.int64) if described is None else described)
 
 
-def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relational:
+def _build(store: Store, rows: StoredRows, resolution: Resolution, described: Rows64) -> Relational:
     raw_keys = pa.concat_tables([each.select(_KEY_COLUMNS) for each in rows.scan("keys", _KEY_COLUMNS)])
     documents = _shaped("documents", rows.query(_DOCUMENTS, ("documents", "summaries")))
     chunks = rows.query(_CHUNKS, ("chunks",), placed_documents=_placed(documents, "document_id"))
@@ -171,7 +172,8 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
     joined = {"canonical": resolution.canonical, "events": events.select(["event_id"])}
     tables["triples"] = _shaped("triples", rows.query(_TRIPLES, ("triples",), **joined))
     tables["tables"] = _cells(documents)
-    tables["revisions"] = _shaped("revisions", rows.whole("revisions", TABLES["revisions"]))
+    revisions = store.whole("revisions")
+    tables["revisions"] = _shaped("revisions", no_rows(TABLES["revisions"]) if revisions is None else revisions)
     for name in (each for each in ROW_FILES if each not in tables):  # published as stored
         order = [(column, "ascending") for column in ORDER[name]]
         tables[name] = _shaped(name, pa.concat_tables(rows.scan(name)).sort_by(order))

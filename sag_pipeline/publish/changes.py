@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sag_pipeline.publish.links import Resolution
 from sag_pipeline.store.store import PURGE, Store
-from sag_pipeline.store.vectors import KINDS, MOST_FILES, VectorStore
+from sag_pipeline.store.vectors import KINDS, MOST_FILES, VectorStore, differs
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Rows64, Words64
@@ -112,7 +112,7 @@ class KeyDescriptions:
         has = np.flatnonzero(now >= 0)
         before = self.keys["value_string"].take(pa.array(has))
         after = resolution.distinct["value_string"].take(pa.array(now[has]))
-        other = pa.array(_differs(before, after))
+        other = pa.array(differs(before, after))
         lower = [pc.utf8_lower(pc.fill_null(each.filter(other), "")) for each in (before, after)]
         found: Rows64 = has[np.asarray(other)][np.asarray(pc.not_equal(*lower))]
         return found
@@ -140,7 +140,7 @@ def _described_otherwise(keys: pa.Table, resolution: Resolution) -> tuple[Rows64
     before, after = keys.take(pa.array(has)), resolution.distinct.take(pa.array(now[has]))
     is_new = np.zeros(len(now), np.bool_)
     for name in _COLUMNS:
-        is_new[has] |= _differs(before[name], after[name])
+        is_new[has] |= differs(before[name], after[name])
     return now, is_new
 
 
@@ -155,12 +155,6 @@ def resolved_since(before: KeyDescriptions | None, resolution: Resolution) -> pa
     keys = sorted(now if before is None else before.moved(resolution))
     schema = pa.schema({"key_id": pa.string(), "canonical": pa.string()})
     return pa.table({"key_id": keys, "canonical": [now.get(key, key) for key in keys]}, schema=schema)
-
-
-def _differs(before: pa.ChunkedArray, after: pa.ChunkedArray) -> Flags:
-    is_other = pc.fill_null(pc.not_equal(before, after), pa.scalar(False))  # noqa: FBT003  a value
-    flags: Flags = np.asarray(pc.or_(is_other, pc.xor(before.is_null(), after.is_null())))
-    return flags
 
 
 def _tuples(aliases: pa.Table) -> list[tuple[object, ...]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import duckdb
 import numpy as np
@@ -22,8 +22,6 @@ from sag_pipeline.extract.entity_resolution import (
 from sag_pipeline.extract.name_decisions import NameDecisions
 from sag_pipeline.extract.name_matching import bare_names, compact_names, title_name
 from sag_pipeline.publish.links import DECIDED_BY, GIVEN, LINK_TABLES
-from sag_pipeline.store.ledger import AMONG
-from sag_pipeline.store.parts import DocumentRows
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.records import TITLE
@@ -33,7 +31,6 @@ from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.layers import overlay
 from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.table import no_rows
 
 _FEW: Final = 1_000
 """Documents whose rows one thread can query."""
@@ -53,30 +50,17 @@ def connection(store: Store, documents: int | None = None) -> closing[duckdb.Duc
 class StoredRows:
     """Queries over the rows of all documents of a store, or of some."""
 
-    def __init__(self, store: Store, documents: Sequence[str] | None = None) -> None:
-        """Keep which documents; `None`: all."""
+    def __init__(self, store: Store, documents: Sequence[str] | None, connection: duckdb.DuckDBPyConnection) -> None:
         self._store = store
-        self._rows = None if documents is None else _rows_by_table(store, documents)
-        self._context = connection(store, None if documents is None else len(documents))
-
-    def __enter__(self) -> Self:
-        self._connection = self._context.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._context.__exit__(None, None, None)
+        self._documents = documents
+        self._connection = connection
 
     def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows of a table, one part at a time; those of `calls` belong to no document."""
-        if self._rows is None or table not in RECORDS:
+        if self._documents is None or table not in RECORDS:
             return self._store.scan(table, columns)
-        rows = self._rows(table)
+        rows = self._store.rows(table, self._documents)
         return iter([rows.slice(0, 0), rows])  # the first one gives the columns, as in `Store.scan`
-
-    def whole(self, table: str, schema: pa.Schema) -> pa.Table:
-        """The rows of a table that is kept whole; none where it was not made yet."""
-        rows = self._store.whole(table)
-        return no_rows(schema) if rows is None else rows
 
     def query(self, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
         """Rows of a query over tables of the store (`raw_…`, streamed) and over given tables."""
@@ -100,23 +84,6 @@ def state_hashes(store: Store, tables: Iterable[str]) -> dict[str, str]:
         names,
     )
     return dict.fromkeys(names, "") | {str(step): str(digest) for step, digest in found}
-
-
-def _rows_by_table(store: Store, documents: Sequence[str]) -> Callable[[str], pa.Table]:
-    """`Store.rows` of these documents for each table, with the ledger asked once for all."""
-    found = store.ledger.select(
-        f"SELECT step, part, list(unit ORDER BY unit) FROM by_document {AMONG} "
-        "WHERE part <> '' GROUP BY 1, 2 ORDER BY 1, 2",
-        [*documents],
-    )
-    places: dict[str, dict[str, list[str]]] = {}
-    for step, part, units in found:
-        places.setdefault(str(step), {})[str(part)] = units  # type: ignore[assignment]
-
-    def rows(table: str) -> pa.Table:
-        return DocumentRows(store.parts, table, places.get(table, {})).of(documents).combine_chunks()
-
-    return rows
 
 
 def _stream(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:

@@ -29,9 +29,8 @@ class WorkerBounds(CheckedOptions):
 
 
 _current: WorkerBounds | None = None
-"""Those that apply to what this process does."""
 _is_timed = False
-"""Whether a document is under way."""
+"""Bounds of what this process does, and whether a document is under way."""
 
 
 @cache
@@ -87,20 +86,22 @@ def reason_of(error: Exception) -> str:
     """Why a document failed, in one sentence."""
     if _current is not None and isinstance(error, MemoryError):
         most = _current.worker_memory
-        return (
-            f"it needs more than {most:,} bytes of memory; split the document, or raise the bound: "
-            f"`sag ingest --set worker_memory={2 * most}`"
-        )
+        return too_much("it", f"{most:,} bytes of memory", "document", worker_memory=most)
     return str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
 
 
 def _interrupt(*_: object) -> None:
     if _current is not None and _is_timed:
         seconds = _current.worker_seconds
-        raise TimeoutError(
-            f"it needs more than {seconds} s; split the document, or raise the bound: "
-            f"`sag ingest --set worker_seconds={2 * seconds}`"
-        )
+        raise TimeoutError(too_much("it", f"{seconds} s", "document", worker_seconds=seconds))
+
+
+def too_much(what: str, bound: str, file: str, **option: int) -> str:
+    """Why a document or file was given up, and how it may have twice as much."""
+    ((name, value),) = option.items()
+    return (
+        f"{what} needs more than {bound}; split the {file}, or raise the bound: `sag ingest --set {name}={2 * value}`"
+    )
 
 
 def memory_of(process: int | str, column: int) -> int:

@@ -5,7 +5,7 @@ import pickle
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -107,7 +107,8 @@ class ExecutorEngine(Engine):
         made = self._alone(first.call)
         for each in under_way:
             if isinstance(each.future.exception(), self._lost):  # a broken pool takes all batches with it
-                each.future = _done(self._alone(each.call))
+                each.future = Future()
+                each.future.set_result(self._alone(each.call))
         return made
 
     def _alone(self, call: TaskCall) -> Any:  # noqa: ANN401
@@ -117,7 +118,7 @@ class ExecutorEngine(Engine):
         except self._lost:
             self._renew()
         task = task_of(call.task)
-        parts: Sequence[Any] = task.split(call.batch)
+        parts = task.split(call.batch)
         if len(parts) == 1:
             return task.failed(call.batch, ENDED)
         return task.joined([self._alone(replace(call, batch=part)) for part in parts])
@@ -131,12 +132,6 @@ class ExecutorEngine(Engine):
 
 def _same(value: object) -> object:
     return value
-
-
-def _done(made: object) -> "Future[Any]":
-    future: Future[Any] = Future()
-    future.set_result(made)
-    return future
 
 
 _LOADED: Final = ["sag_pipeline.table_rules", "sag_pipeline.store.step_batch", "sag_pipeline.embed.tasks", "pandas"]
@@ -153,7 +148,11 @@ class ProcessEngine(ExecutorEngine):
 
     def __init__(self, workers: int, bounds: WorkerBounds | None = None) -> None:
         """Start no process yet."""
-        super().__init__(lambda: _pool(workers), WINDOW_PER_WORKER * workers, bounds=bounds)
+        super().__init__(
+            lambda: ProcessPoolExecutor(workers, mp_context=_context(), initializer=_prepare),
+            WINDOW_PER_WORKER * workers,
+            bounds=bounds,
+        )
         self._folder: TemporaryDirectory[str] | None = None
         self._files = 0
 
@@ -229,18 +228,12 @@ def _context() -> _Context:
     return context
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_prepare)
-
-
 def _prepare() -> None:
-    """End with the run, however it ends."""
-    Thread(target=_end_with_run, name="sag-end-with-run", daemon=True).start()
+    """End with the run: one that is killed closes nothing, and its workers would wait for ever."""
 
+    def end() -> None:
+        if run := parent_process():
+            run.join()
+            os._exit(1)
 
-def _end_with_run() -> None:
-    """A run that is killed closes nothing: its workers would wait for ever, and whoever reads its output with them."""
-    run = parent_process()
-    if run is not None:
-        run.join()
-        os._exit(1)
+    Thread(target=end, name="sag-end-with-run", daemon=True).start()

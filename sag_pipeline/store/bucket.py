@@ -63,7 +63,6 @@ class BucketHome:
     """The working files of a home in a bucket; used by one run at a time on this machine, which holds the lock."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Keep the mirror; the bucket is not asked before the first use."""
         self.mirror = mirror
         self._tree = Tree()
         self._sent = set[TableAndPart]()
@@ -74,19 +73,18 @@ class BucketHome:
         self._tree = self.mirror.tree(HEAD)
 
     def pull(self, *, whole: bool, is_tolerant: bool = False) -> None:
-        """Make the working files of the mirror those of the bucket.
+        """Make the working files of the mirror those of the bucket, with `whole` also vectors and answers of models.
 
-        Args:
-            whole: Also the vectors themselves and the answers of models.
-            is_tolerant: Leave out files that are missing or damaged in the bucket, for repair.
-
-        Raises:
-            BucketError: If the bucket cannot be read, or a file is missing or damaged there.
+        Files that are missing or damaged in the bucket raise a BucketError, or are left out, for repair.
         """
         self.read_head()
         for path in set(self._local()) - set(self._tree.entries):
             (self.mirror.folder / path).unlink(missing_ok=True)
-        wanted = {path: e for path, e in self._tree.entries.items() if whole or _is_small(path)}
+        wanted = {
+            path: entry
+            for path, entry in self._tree.entries.items()
+            if whole or not path.startswith("vectors/") or path.endswith("/sealed.json")
+        }
         stale = {path: entry for path, entry in wanted.items() if self._measure(path) != entry}
         for path in stale:
             (self.mirror.folder / path).unlink(missing_ok=True)
@@ -96,11 +94,7 @@ class BucketHome:
         self._save_measured()
 
     def fetch(self, path: Path) -> None:
-        """Fetch a part that is not on this machine.
-
-        Raises:
-            StoreError: If it is not in the bucket either, or is damaged there.
-        """
+        """Fetch a part that is not on this machine; a StoreError if the bucket has none, or a damaged one."""
         if path.exists():
             return
         key = path.relative_to(self.mirror.folder).as_posix()
@@ -112,11 +106,7 @@ class BucketHome:
             raise
 
     def probe(self) -> None:
-        """Refuse a server that does not keep conditions; asked once for each mirror.
-
-        Raises:
-            BucketError: If it does not, or may not be written to.
-        """
+        """Refuse a server that does not keep conditions, with a BucketError; asked once for each mirror."""
         mark = self.mirror.folder / _PROBED
         if not mark.exists():
             refuse_without_conditions(self.mirror.files)
@@ -215,10 +205,6 @@ def refreshed(home: Path) -> BucketHome | None:
         with suppress(SourceError), write_lock(home, 0):
             found.pull(whole=False)
     return found
-
-
-def _is_small(path: str) -> bool:
-    return not path.startswith("vectors/") or path.endswith("/sealed.json")
 
 
 def _key_of(part: TableAndPart) -> str:
@@ -343,11 +329,7 @@ def _push_answers(mirror: Mirror) -> None:
 
 
 def _pull_answers(mirror: Mirror, *, is_tolerant: bool) -> None:
-    """Store the answers that other machines sent.
-
-    Raises:
-        BucketError: If a file of them is damaged; with `is_tolerant`, it is deleted.
-    """
+    """Store the answers that other machines sent; of damaged files nothing, which `is_tolerant` deletes."""
     keys = [each.key for each in mirror.files.list(_ANSWERS_BELOW)]
     path = mirror.folder / ANSWERS
     if not keys:

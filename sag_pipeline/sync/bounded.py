@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Self
 
-from sag_pipeline.engines.bounds import memory_of
+from sag_pipeline.engines.bounds import memory_of, too_much
 from sag_pipeline.sources.bucket_source import drop, fetch
 from sag_pipeline.sources.conversion import is_converted, parser_versions
 from sag_pipeline.sources.documents import parse_document, skipped
@@ -185,19 +185,13 @@ class BoundedReader:
 
 
 def _over_time(options: SourceOptions) -> str:
-    seconds = options.conversion_seconds
-    return (
-        f"converting it needs more than {seconds} s; split the file, or raise the bound: "
-        f"`sag ingest --set conversion_seconds={2 * seconds}`"
-    )
+    most = options.conversion_seconds
+    return too_much("converting it", f"{most} s", "file", conversion_seconds=most)
 
 
 def _over_memory(options: SourceOptions) -> str:
     most = options.conversion_memory
-    return (
-        f"converting it needs more than {most:,} bytes of memory; split the file, or raise the bound: "
-        f"`sag ingest --set conversion_memory={2 * most}`"
-    )
+    return too_much("converting it", f"{most:,} bytes of memory", "file", conversion_memory=most)
 
 
 def refusal_of(state: str, options: SourceOptions) -> str:

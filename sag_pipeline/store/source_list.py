@@ -101,11 +101,7 @@ class SourceList:
         return Source(next(name for name in names if name not in self._sources), path)
 
     def known(self, given: str) -> Source:
-        """The known source of a name or place.
-
-        Raises:
-            SourceError: If there is none.
-        """
+        """The known source of a name or place; a SourceError if there is none."""
         found = self._sources.get(given, self.find(given))
         if found.name not in self._sources:
             names = ", ".join(source.name for source in self) or "none"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sag_pipeline.store.bucket import BucketHome, bucket_home, lease, refreshed
 from sag_pipeline.store.ledger import AMONG, Entry, Ledger, View
 from sag_pipeline.store.parts import DocumentRows, Parts, of_documents, reading
-from sag_pipeline.store.step_batch import Made, Output, StepResult, made_of
+from sag_pipeline.store.step_batch import Made, StepResult, made_of
 from sag_pipeline.tables import by_document, schema_of, with_columns
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.table import no_rows
@@ -21,7 +21,6 @@ from sag_retrieval.release.taken_out import read_taken_out
 PURGE = "purge"
 """Ledger step that marks: a document was removed, so no dead row may stay after this run."""
 _LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current WHERE step = ? AND part <> '' GROUP BY 1 ORDER BY 1"
-_MEMBERS = "SELECT unit FROM current WHERE step = ? AND part = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +50,7 @@ class Store:
     """The tables below `home`; one writer at a time (`Store.locked`), any number of readers of `status`."""
 
     def __init__(self, home: Path, ledger: Ledger | None = None, bucket: BucketHome | None = None) -> None:
-        """Open the tables of a home; a new one is empty.
-
-        `ledger` is that of the undamaged commits, for repair; without a bucket, commits are sent nowhere.
+        """Open the tables of a home, for repair with the ledger of the undamaged commits; a new one is empty.
 
         Raises:
             StoreError: If a commit of the ledger is damaged or missing.
@@ -62,8 +59,7 @@ class Store:
         """
         self.home = home
         self.bucket = bucket or refreshed(home)
-        on_commit = bucket.commit if bucket else _nothing
-        self.ledger = ledger or Ledger(home / "ledger", on_commit=on_commit)
+        self.ledger = ledger or Ledger(home / "ledger", on_commit=bucket.commit if bucket else _nothing)
         self.taken_out = read_taken_out(home)
         """Documents that people took out, which no step and no release sees."""
         self.ledger.set_away(set(self.taken_out))
@@ -90,8 +86,6 @@ class Store:
                 bucket.note_sent(store.ledger.parts())
                 yield store
                 bucket.save()
-
-    # ── pending work ────────────────────────────────────────────────────────────────────────────────────────
 
     def pending(self, step: StepSpec) -> list[Pending]:
         """Documents to process, as their inputs or the step changed; ordered by the part of their input."""
@@ -150,12 +144,9 @@ class Store:
         )
         return str(digest)
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def read(self, table: str, documents: Sequence[str]) -> dict[str, list[Any]]:
         """Current records of some documents; a document without rows has an empty list."""
-        found: dict[str, list[Any]] = {document: [] for document in documents}
-        return found | by_document(table, self.rows(table, documents))
+        return {document: [] for document in documents} | by_document(table, self.rows(table, documents))
 
     def rows(self, table: str, documents: Sequence[str]) -> pa.Table:
         """Current rows of some documents; the rows of one document are adjacent."""
@@ -186,7 +177,7 @@ class Store:
             rows = self.parts.read(table, str(part), read)
             with reading(self.parts.path(table, str(part))):  # a file of another table has other columns
                 if rows.num_rows != count:
-                    members = self.ledger.select(_MEMBERS, table, part)
+                    members = self.ledger.select("SELECT unit FROM current WHERE step = ? AND part = ?", table, part)
                     rows = of_documents(rows, {str(member) for (member,) in members})
                 rows = with_columns(rows, schema_of(table)) if read is None else rows.select(read)
             yield rows
@@ -195,8 +186,6 @@ class Store:
         """A table that is kept whole, or None before it was made."""
         found = self.ledger.whole(table)
         return self.parts.read(table, found.part) if found else None
-
-    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def commit(
         self, step: StepSpec, results: Mapping[Pending, StepResult], sources: Mapping[str, Entry] | None = None
@@ -220,7 +209,7 @@ class Store:
                     (sources or {}).get(one.document_id, nowhere),
                     unit=one.document_id,
                     step=step.name,
-                    status=_status(output),
+                    status="done" if not output.reason else "partial" if output.row_count else "failed",
                     input_hash=one.input_hash,
                     output_hash=output.content,
                     part=part if output.row_count else "",
@@ -262,12 +251,10 @@ class Store:
 
     def commit_wholes(self, tables: Mapping[str, pa.Table], input_hash: str) -> None:
         """Replace several tables that are kept whole, all or none."""
-        made = {"input_hash": input_hash, "output_hash": input_hash}
         parts = {t: self.parts.write(t, rows, [input_hash], has_repeats=False) for t, rows in tables.items()}
         old = [(table, name) for table, part in parts.items() for name in self.parts.names(table) - {part}]
-        self.ledger.commit(
-            [Entry.of_whole(t, part=parts[t], row_count=len(rows), **made) for t, rows in tables.items()]
-        )
+        made = {"input_hash": input_hash, "output_hash": input_hash}
+        self.ledger.commit([Entry.of_whole(t, part=parts[t], row_count=len(tables[t]), **made) for t in tables])
         for table, name in old:
             self.parts.delete(table, name)
 
@@ -279,9 +266,3 @@ class Store:
 
 def _nothing(_: object) -> None:
     """What a home that is a folder does with its commits and parts."""
-
-
-def _status(output: Output) -> str:
-    if not output.reason:
-        return "done"
-    return "partial" if output.row_count else "failed"

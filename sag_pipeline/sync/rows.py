@@ -51,12 +51,9 @@ class StagedRows:
 
 @contextmanager
 def staged_rows(name: str, value: object, removal: Removal = "absence") -> Iterator[StagedRows]:
-    """The rows of a value, in a file that is deleted afterwards.
+    """The rows of a value, in a file that is deleted afterwards; `name` is for messages and the path of its documents.
 
-    Args:
-        name: Of the table, for messages and as the path of its documents.
-        value: A pandas DataFrame, an Arrow table, batch or reader, or the path of a Parquet file or folder.
-        removal: When a document is removed.
+    A value is a pandas DataFrame, an Arrow table, batch or reader, or the path of a Parquet file or folder.
 
     Raises:
         SourceError: If the value is no table, or lacks a column.

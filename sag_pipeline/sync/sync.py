@@ -110,9 +110,7 @@ class _Found:
             yield owner.unit
         if self.staged is not None:
             return  # the rows of a table have no order: another document may have stood at this one
-        own: tuple[str, ...] | tuple[str, int] = (
-            (skipped.path,) if skipped.line is None else (skipped.path, skipped.line)
-        )
+        own: tuple[object, ...] = (skipped.path,) if skipped.line is None else (skipped.path, skipped.line)
         yield from self._from(own, lambda place: place[: len(own)] == own)
         if skipped.line is None:
             below = f"{skipped.path}/"
@@ -138,16 +136,8 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     """Bring the documents of one source up to date; documents of other sources do not change.
 
     A document that can no longer be read keeps its last good version, and the reason is recorded; one that is no
-    longer there is removed with every row made from it.
-
-    Args:
-        store: The store, locked.
-        step: The step of the table of documents.
-        given: Path of a folder or file, or `asset://` and the key of an asset.
-        options: What is read and how much may be removed.
-        progress: Called after each commit.
-        engine: Says how many files are converted at a time.
-        staged: Rows of the asset, which are the documents of the source.
+    longer there is removed with every row made from it. `given` is the path of a folder or file, or `asset://` and the
+    key of an asset whose rows are `staged`; `engine` says how many files are converted at a time.
 
     Raises:
         SourceError: If the source does not exist.
@@ -169,9 +159,11 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
             _commit(store, step, list(zip(batch, read, strict=False)), found, tally, options.source)
             done += len(batch)
             progress("documents", done, len(found.fresh))
-    gone = found.gone()
+    gone, old = found.gone(), {entry.unit: entry for entry in _faults(store, source)}
     store.remove(gone)
-    _write_aside(store, source, found.aside)
+    fresh = [entry for unit, entry in found.aside.items() if old.get(unit) != entry]
+    mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in found.aside]
+    store.ledger.commit(fresh + mended)
     found.listed.save()
     tally.counts["removed"] = len(gone)
     tally.counts["failed"] = len(found.aside)
@@ -200,12 +192,8 @@ def tell_fault(store: Store, given: str, reason: str) -> None:
 
 
 def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> None:
-    name = found.source.name
-    listed = (
-        list_source(given, options.source, name, found.version_of)
-        if found.staged is None
-        else _rows(found.staged, name, options)
-    )
+    name, rows = found.source.name, found.staged
+    listed = _rows(rows, name, options) if rows else list_source(given, options.source, name, found.version_of)
     for raw in reported(listed, step.name, lambda raw: raw.path):
         if isinstance(raw, Quarantined):
             found.skip(raw)
@@ -214,9 +202,8 @@ def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> No
             continue
         owner = found.known.get(raw.document_id)
         if owner is not None and owner.source != name:
-            reason = (
-                f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}; rename one of the two"
-            )
+            of = f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}"
+            reason = f"{of}; rename one of the two"
             found.skip(Quarantined(name, raw.path, raw.line, "documents", reason))
             continue
         found.seen.add(raw.document_id)
@@ -285,10 +272,3 @@ def _commit(
 
 def _faults(store: Store, source: Source) -> list[Entry]:
     return store.ledger.entries("step = 'documents' AND kind = 'aside' AND source = ?", source.name)
-
-
-def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> None:
-    old = {entry.unit: entry for entry in _faults(store, source)}
-    fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
-    mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]
-    store.ledger.commit(fresh + mended)

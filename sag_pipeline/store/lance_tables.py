@@ -3,6 +3,7 @@
 Where vectors lie in those files is found by comparing bytes, so that nothing depends on how Lance arranges them.
 """
 
+import hashlib
 import json
 import mmap
 import shutil
@@ -37,22 +38,22 @@ def locate(files: Mapping[str, Path], blocks: Iterable[tuple[Rows64, Floats32]])
     """Runs of the vectors of blocks, each with the row ids; none if a vector was not found as consecutive floats."""
     runs: list[Run] = []
     with ExitStack() as stack:
-        maps = {name: stack.enter_context(_mapped(path)) for name, path in files.items() if path.stat().st_size}
+        opened = {name: stack.enter_context(path.open("rb")) for name, path in files.items() if path.stat().st_size}
+        maps = {
+            name: stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            for name, file in opened.items()
+        }
         for row_ids, block in blocks:
             vectors, at = np.ascontiguousarray(block).view(np.uint32), 0
             while at < len(vectors):
                 name, start = _find(maps, runs, vectors[at])
                 if not name:
                     return []
-                count = min(_equal(maps[name], start, vectors[at:]), _consecutive(row_ids[at:]))
+                rising = _before(np.diff(row_ids[at:]) == 1) + 1
+                count = min(_equal(maps[name], start, vectors[at:]), rising)
                 runs = _grown(runs, (int(row_ids[at]), name, start, count), vectors.shape[1] * 4)
                 at += count
     return runs
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _find(maps: Mapping[str, mmap.mmap], runs: Sequence[Run], vector: npt.NDArray[np.uint32]) -> tuple[str, int]:
@@ -78,13 +79,12 @@ def _equal(held: mmap.mmap, start: int, vectors: npt.NDArray[np.uint32]) -> int:
     there = np.frombuffer(held, np.uint32, count * width, start).reshape(count, width)
     is_same = (there == vectors[:count]).all(axis=1)
     del there  # or the map could not be closed
-    return count if is_same.all() else int(np.argmin(is_same))
+    return _before(is_same)
 
 
-def _consecutive(row_ids: Rows64) -> int:
-    """How many row ids at the start rise by one."""
-    steps = np.flatnonzero(np.diff(row_ids) != 1)
-    return int(steps[0]) + 1 if len(steps) else len(row_ids)
+def _before(flags: Flags) -> int:
+    """How many flags at the start are set."""
+    return int(np.argmin(np.append(flags, np.False_)))
 
 
 def _grown(runs: list[Run], run: Run, width: int) -> list[Run]:
@@ -127,7 +127,6 @@ def _followed(piece: Moved, pieces: Sequence[Moved], files: Sequence[int]) -> It
 
 SEALED: Final = "sealed.json"
 ID: Final = "vector_id"
-_READ: Final = 1 << 22
 _BATCH: Final = 16_384
 _LARGE_BATCH: Final = 1 << 20
 _HIDDEN: Final = "_deletions/"
@@ -153,17 +152,11 @@ class SealedTable:
     release: str = ""
     """The release whose rows it has; empty for vectors by the hash of their text."""
 
-    @property
-    def path(self) -> str:
-        """Name of the table, as Lance knows it."""
-        return self.folder.removesuffix(".lance")
-
 
 class LanceTables:
     """The tables of one embedder. A change is whole once the list names its files, and is undone before that."""
 
     def __init__(self, folder: Path) -> None:
-        """Hold the folder, which may not exist."""
         self.folder = folder
         self._compared: set[tuple[Path, str]] = set()
         self._opened: dict[str, tuple[SealedTable, Any]] = {}
@@ -226,7 +219,7 @@ class LanceTables:
                 if what := _fault_of(path, length, digest):
                     raise StoreError(f"{path} is damaged ({what}); `sag repair` mends it")
                 self._compared.add((path, digest))
-        opened = self._database.open_table(table.path)
+        opened = self._database.open_table(table.folder.removesuffix(".lance"))
         self._opened[name] = (table, opened)
         return opened
 
@@ -356,7 +349,9 @@ class LanceTables:
             good = [run for run in table.runs if run[1] not in bad]
             if bad and good and all(file.startswith("data/") for file in bad):
                 rows = np.concatenate([np.arange(first, first + count) for first, _, _, count in good])
-                self._write(name, _rows_of(self._database.open_table(table.path), rows))  # of no release any more
+                self._write(
+                    name, _rows_of(self._database.open_table(table.folder.removesuffix(".lance")), rows)
+                )  # of no release any more
             elif bad:
                 self.drop(name)
 
@@ -374,13 +369,7 @@ class LanceTables:
         table = self._database.create_table(folder, _reader(first, rows), schema=first.schema)
         self._seal(name, SealedTable(f"{folder}.lance", 0, {}, release=release), table)
 
-    def _seal(
-        self,
-        name: str,
-        before: SealedTable,
-        table: Any,  # noqa: ANN401
-        replaced: Collection[Path] = (),
-    ) -> None:
+    def _seal(self, name: str, before: SealedTable, table: Any, replaced: Collection[Path] = ()) -> None:  # noqa: ANN401
         """List the files of the newest version, without replaced ones, after they are on disk."""
         folder, rows = self.folder / before.folder, int(table.count_rows())
         paths = sorted(_files_of(folder, table.version) - {*replaced})
@@ -389,10 +378,7 @@ class LanceTables:
         runs = self._grown_runs(before, table, rows) if rows > before.rows else before.runs
         runs = [run for run in runs if run[1] in listed]
         known = before.files
-        files = {
-            file: known[file] if file in known else (path.stat().st_size, _digest(path))
-            for file, path in listed.items()
-        }
+        files = {file: known.get(file) or (path.stat().st_size, _digest(path)) for file, path in listed.items()}
         self._compared |= {(folder / file, files[file][1]) for file in files if file not in known}
         sealed = replace(before, rows=rows, files=files, runs=runs)
         self._save(self.sealed() | {name: sealed})
@@ -478,11 +464,8 @@ def _fault_of(path: Path, length: int, digest: str) -> str:
 
 
 def _digest(path: Path) -> str:
-    digest = xxhash.xxh3_128()
     with path.open("rb", buffering=0) as file:
-        while block := file.read(_READ):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def _hash_of(value: Any) -> str:  # noqa: ANN401  plain values

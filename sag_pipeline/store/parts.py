@@ -20,7 +20,6 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.release.table import no_rows, read_parquet
 
-_BLOCK = 1 << 22
 _PARTS_OPEN: Final = 4
 """Parts of a table that a reader keeps: documents of one part of a table may come from several of another."""
 _SEALED = re.compile(r"-[0-9a-f]{24}$")
@@ -36,7 +35,7 @@ def write_sealed(rows: pa.Table, folder: Path, name: str, *, has_repeats: bool =
     draft = folder / f".{name}.{uuid4().hex}"
     try:
         pq.write_table(rows, draft, compression="zstd", use_dictionary=has_repeats, write_page_checksum=True)
-        path = folder / f"{name}-{_hash(draft)}.parquet"
+        path = folder / f"{name}-{durable.digest_of(draft, 12)}.parquet"
         durable.sync(draft)
         durable.rename(draft, path)
     finally:
@@ -74,7 +73,7 @@ def damage(path: Path) -> str:
     try:
         if not is_sealed(path):
             read_parquet(path).validate(full=True)
-        elif _hash(path) != path.stem[-24:]:
+        elif durable.digest_of(path, 12) != path.stem[-24:]:
             return "its bytes are not those that were written"
     except FileNotFoundError:
         return "it is missing"
@@ -98,14 +97,6 @@ def is_sealed(path: Path) -> bool:
 
 def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
-
-
-def _hash(path: Path) -> str:
-    digest = blake2b(digest_size=12)
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 class Parts:
@@ -166,10 +157,9 @@ def of_documents(rows: pa.Table, documents: Collection[str]) -> pa.Table:
 
 
 class DocumentRows:
-    """Reads the rows of documents; a part is read once while documents come in the order of parts."""
+    """Reads rows of documents by the parts that have them; each is read once while these come in the order of parts."""
 
     def __init__(self, parts: Parts, table: str, places: Mapping[str, Sequence[str]]) -> None:
-        """Keep where the rows lie: `places` has for each part the documents that have rows in it."""
         self._parts = parts
         self._table = table
         self._part_of = {document: part for part, members in places.items() for document in members}

@@ -80,7 +80,6 @@ class VectorStore:
     """
 
     def __init__(self, home: Path, fingerprint: str, dimension: int) -> None:
-        """Keep the folder; it is created with the first vectors."""
         self.fingerprint = fingerprint
         self._all = home / "vectors"
         self._folder = self._all / fingerprint

@@ -133,10 +133,7 @@ class Relational:
 
 
 def build_tables(
-    store: Store,
-    resolution: Resolution,
-    documents: Sequence[str] | None = None,
-    described: Rows64 | None = None,
+    store: Store, resolution: Resolution, documents: Sequence[str] | None = None, described: Rows64 | None = None
 ) -> Relational:
     """Tables and links from the current state of the store, in the schema's columns and order; no tables of links.
 

@@ -61,11 +61,7 @@ NAMES = tuple(name for name in MEANINGS if name != ANSWERS)
 
 
 def check_release(
-    folder: Path,
-    manifest: Manifest,
-    tables: Mapping[str, pa.Table],
-    graph: Mapping[str, Any],
-    known: Mapping[str, int],
+    folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table], graph: Mapping[str, Any], known: Mapping[str, int]
 ) -> list[Check]:
     """Every check of `NAMES`, in that order, on the newest layer of a release, and on the links of all together.
 

@@ -281,10 +281,7 @@ class LanceTables:
         self._seal(name, told, table)
 
     def rewrite(
-        self,
-        name: str,
-        select: Callable[[pa.RecordBatch], pa.RecordBatch],
-        more: Iterable[pa.RecordBatch] = (),
+        self, name: str, select: Callable[[pa.RecordBatch], pa.RecordBatch], more: Iterable[pa.RecordBatch] = ()
     ) -> None:
         """Write a table again with what `select` leaves of each batch, and more; nothing else stays in any file."""
         before = self.sealed()[name]

@@ -184,13 +184,13 @@ def _cells(documents: pa.Table) -> pa.Table:
     """The cells of the tables of documents."""
     from sag_pipeline.extract.rules.tables import table_cells  # noqa: PLC0415  loads the rules of extraction
 
-    found: dict[str, list[Any]] = {name: [] for name in TABLES["tables"].names}
     given = documents.select(["document_id", "text", "language"]).filter(pc.match_substring(documents["text"], "|"))
-    for row in given.to_pylist():
-        for cell in table_cells(row["text"], row["language"]):
-            for name, value in {"document_id": row["document_id"], **cell._asdict()}.items():
-                found[name].append(value)
-    return _shaped("tables", pa.table(found, schema=TABLES["tables"]))
+    cells = [
+        {"document_id": row["document_id"], **cell._asdict()}
+        for row in given.to_pylist()
+        for cell in table_cells(row["text"], row["language"])
+    ]
+    return _shaped("tables", pa.Table.from_pylist(cells, schema=TABLES["tables"]))
 
 
 def _with_spans(events: pa.Table, languages: pa.ChunkedArray) -> pa.Table:

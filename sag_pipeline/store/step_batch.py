@@ -10,6 +10,7 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from sag_pipeline.engines.bounds import one_document, reason_of
@@ -18,6 +19,7 @@ from sag_pipeline.progress import reported
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.table import StepInput
 from sag_pipeline.tables import STORED, by_document, content_hash, to_table
+from sag_retrieval.release.mapped_arrays import arrow_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Batch:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Slices of tables without the rest of their buffers, which pickling them would bring along."""
-        tables = {name: _packed(rows) for name, rows in self.tables.items()}
-        return _unpacked, (self.step, list(self.documents), tables, self.options, self.first, self.total)
+        tables = {name: rows.take(arrow_numbers(np.arange(len(rows)))) for name, rows in self.tables.items()}
+        return Batch, (self.step, [*self.documents], tables, self.options, self.first, self.total)
 
     def inputs(self) -> list[StepInput]:
         """The records of each document."""
@@ -57,20 +59,6 @@ class Batch:
             documents = self.documents[place : place + max(1, size)]
             tables = {name: of_documents(rows, documents) for name, rows in self.tables.items()}
             yield Batch(self.step, documents, tables, self.options, self.first + place, self.total)
-
-
-def _packed(rows: pa.Table) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(rows)
-    return sink.getvalue()
-
-
-def _unpacked(
-    step: str, documents: Sequence[str], tables: Mapping[str, pa.Buffer], options: IngestOptions, first: int, total: int
-) -> Batch:
-    read = {name: pa.ipc.open_stream(rows).read_all() for name, rows in tables.items()}
-    return Batch(step, documents, read, options, first, total)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -207,7 +208,9 @@ def _repair_embedder(home: Path) -> Iterator[Done]:
         load_fit(home)
     except StoreError:
         for manifest in reversed(Releases(home).manifests()):
-            fitted = _fit_of(home / "releases" / manifest.release_id / "embedder")
+            fitted = None
+            with suppress(ModelError, OSError, EOFError, ValueError, TypeError):
+                fitted = HashingFit.load(home / "releases" / manifest.release_id / "embedder")
             if fitted is not None and HashingEmbedder(fitted).fingerprint == manifest.embedder_fingerprint:
                 discard(home / "embedder" / "hashing.npy")
                 save_fit(home, fitted)
@@ -218,13 +221,6 @@ def _repair_embedder(home: Path) -> Iterator[Done]:
             shutil.rmtree(folder)
         what = "removed with its vectors; fitted again by the next ingest, which gives another release"
         yield Done("embedder/hashing.npy", what)
-
-
-def _fit_of(folder: Path) -> HashingFit | None:
-    try:
-        return HashingFit.load(folder)
-    except (ModelError, OSError, EOFError, ValueError, TypeError):
-        return None
 
 
 def _repair_vectors(store: Store) -> Iterator[Done]:

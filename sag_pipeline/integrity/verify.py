@@ -6,18 +6,17 @@ import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sag_pipeline.embed.embed import load_fit, texts_of
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.step_runner import step_of
-from sag_pipeline.store.bucket import BucketHome, bucket_home
+from sag_pipeline.store.bucket import bucket_home
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
 from sag_pipeline.store.ledger import Entry, Ledger, breaks, link_files
 from sag_pipeline.store.parts import damage, of_documents, read_footer, read_rows
@@ -38,8 +37,6 @@ from sag_retrieval.release.releases import POINTER, FoundRelease, Releases
 from sag_retrieval.release.remote import BESIDE, RemoteReleases
 from sag_retrieval.remote.mirror import FILES, listed_below, measure
 from sag_retrieval.reports.series import IN_BUCKET, pull_reports
-
-_KINDS: Final = ("tables", FILES, "releases", "answers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +63,12 @@ def fetch_home(home: Path) -> BucketFiles | None:
     _fetch_releases(home)
     with suppress(BucketError):
         pull_reports(home)
-    needed, kinds = _needed(home, bucket), [kind for kind in _KINDS if kind != "answers"]  # all of them count
-    there = {each.key: each.size for kind in kinds for each in bucket.mirror.files.list(f"{kind}/")}
+    there = {
+        each.key: each.size for top in ("tables", FILES, "releases") for each in bucket.mirror.files.list(f"{top}/")
+    }
+    needed = {f"{FILES}/{digest}": length for digest, length in RemoteReleases(bucket.mirror).named().items()}
+    needed |= {f"tables/{table}/{part}.parquet": -1 for table, part in parts_in_use(open_anyway(home))}
+    needed |= {key: -1 for key in there if key.startswith("releases/")}
     missing = [key for key, length in needed.items() if key not in there or length not in (-1, there[key])]
     return BucketFiles(len(needed), sorted(missing), sorted(set(there) - set(needed)))
 
@@ -81,13 +82,6 @@ def _fetch_releases(home: Path) -> None:
             releases.remote.pull(release_id, is_tolerant=True)
     if named := releases.remote.current():
         durable.write_text(home / POINTER, f"{named}\n")
-
-
-def _needed(home: Path, bucket: BucketHome) -> Mapping[str, int]:
-    """Keys of the files that the home needs, and their lengths; -1 where it is not known."""
-    found = {f"{FILES}/{digest}": length for digest, length in RemoteReleases(bucket.mirror).named().items()}
-    found |= {f"tables/{table}/{part}.parquet": -1 for table, part in parts_in_use(open_anyway(home))}
-    return found | {each.key: -1 for each in bucket.mirror.files.list("releases/")}
 
 
 def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> list[tuple[str, str]]:
@@ -124,10 +118,9 @@ _AGAIN = "made again by `sag repair` and `sag ingest`"
 
 @dataclass(frozen=True, slots=True)
 class HomeFault:
-    """A file or folder below a home that differs from what was written."""
+    """A file or folder, named below a home, that differs from what was written."""
 
     file: str
-    """Below the home."""
     what: str
     mend: str
 
@@ -329,8 +322,7 @@ def _releases(store: Store, *, deep: bool) -> CheckedFiles:
         for below in BESIDE.values()
         if (what := wrong_made(folder / below))
     ]
-    current = store.home / "CURRENT"
-    if what := wrong_pointer(current, [folder.name for folder in folders], "release"):
+    if what := wrong_pointer(store.home / "CURRENT", [folder.name for folder in folders], "release"):
         faults.append(HomeFault("CURRENT", what, "`sag repair` names the newest good release"))
     left = unfinished(store.home / "releases")
     more = f", {left} unfinished that the next ingest deletes" if left else ""
@@ -358,10 +350,9 @@ def _name(store: Store, path: Path) -> str:
 class WrongPart:
     """A part that differs from its ledger entries, and those entries."""
 
-    table: str
     path: Path
     what: str
-    entries: Sequence[Entry] = field(repr=False)
+    entries: Sequence[Entry]
 
 
 def open_anyway(home: Path) -> Store:
@@ -389,7 +380,7 @@ def wrong_parts(store: Store, *, deep: bool) -> list[WrongPart]:
         except StoreError as error:
             what = _reason(error)
         if what:
-            found.append(WrongPart(table, path, what, entries))
+            found.append(WrongPart(path, what, entries))
     return found
 
 
@@ -412,11 +403,9 @@ def _is_of(found: pa.Schema, schema: pa.Schema) -> bool:
 
 def _wrong_documents(path: Path, entries: Sequence[Entry]) -> str:
     """What is wrong with the rows of documents; empty if those of each are present, once and adjacent."""
-    runs = pc.run_end_encode(read_rows(path, ["document_id"])["document_id"].combine_chunks())
-    lengths = np.diff(np.asarray(runs.run_ends), prepend=0)
     counts: dict[str, list[int]] = {}
-    for document, length in zip(runs.values.to_pylist(), lengths.tolist(), strict=True):
-        counts.setdefault(document, []).append(length)
+    for document, run in groupby(read_rows(path, ["document_id"])["document_id"].to_pylist()):
+        counts.setdefault(document, []).append(len([*run]))
     for entry in entries:
         if counts.get(entry.unit) != [entry.row_count]:
             rows = sum(counts.get(entry.unit, []))

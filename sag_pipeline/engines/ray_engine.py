@@ -19,9 +19,6 @@ _PATIENCE: Final = 10
 _START: Final = 120
 """Seconds to wait until each node has told its version."""
 _LOCAL: Final = {"", "local"}
-_SETTINGS: Final = b"\0\0\0\4\0\0\0\0\0"
-"""An empty frame of settings, with which each side of an HTTP/2 connection begins."""
-_HELLO: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 
 
 class RayEngine(ExecutorEngine):
@@ -90,7 +87,7 @@ def _connect(ray: Any, address: str) -> None:  # noqa: ANN401  Ray is an extra
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        _expect_grpc(host, int(port))
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()  # Ray itself waits for minutes
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False)
     except (OSError, ValueError, ConnectionError, RuntimeError) as error:
@@ -99,20 +96,6 @@ def _connect(ray: Any, address: str) -> None:  # noqa: ANN401  Ray is an extra
             f"SAG_ENGINE=ray:{address}: no Ray cluster answers there ({reason}); start one with `ray start --head`, "
             "or set SAG_ENGINE=processes"
         ) from error
-
-
-def _expect_grpc(host: str, port: int) -> None:
-    """Say hello as HTTP/2 has it: Ray itself waits for minutes where something else listens.
-
-    Raises:
-        OSError: If nobody answers there in time, or not in that way.
-    """
-    with socket.create_connection((host, port), timeout=_PATIENCE) as connection:
-        if os.environ.get("RAY_USE_TLS", "0") != "0":
-            return  # the hello would have to be encrypted
-        connection.sendall(_HELLO)
-        if connection.recv(len(_SETTINGS))[3:4] != _SETTINGS[3:4]:
-            raise OSError("what answers is no Ray cluster")
 
 
 def _check_versions(ray: Any) -> None:  # noqa: ANN401  Ray is an extra

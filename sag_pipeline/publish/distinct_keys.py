@@ -31,6 +31,7 @@ from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.layers import overlay
 from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.table import rows_of
 
 _FEW: Final = 1_000
 """Documents whose rows one thread can query."""
@@ -64,14 +65,18 @@ class StoredRows:
 
     def query(self, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
         """Rows of a query over tables of the store (`raw_…`, streamed) and over given tables."""
-        given: dict[str, object] = {f"raw_{name}": _stream(self.scan(name)) for name in raw} | dict(known)
-        for name, rows in given.items():
-            self._connection.register(name, rows)
-        try:
-            return self._connection.sql(sql).to_arrow_table()
-        finally:
-            for name in given:
-                self._connection.unregister(name)
+        return _queried(self._connection, sql, **{f"raw_{name}": _stream(self.scan(name)) for name in raw}, **known)
+
+
+def _queried(connection: duckdb.DuckDBPyConnection, sql: str, **given: pa.Table | pa.RecordBatchReader) -> pa.Table:
+    """Rows of a query over given tables."""
+    for name, rows in given.items():
+        connection.register(name, rows)
+    try:
+        return connection.sql(sql).to_arrow_table()
+    finally:
+        for name in given:
+            connection.unregister(name)
 
 
 def state_hashes(store: Store, tables: Iterable[str]) -> dict[str, str]:
@@ -197,55 +202,36 @@ def _count_keys(store: Store) -> KeyCounts:
     )
     ids, hashes = zip(*units, strict=True) if units else ((), ())
     documents = pa.table({"document_id": pa.array(ids, pa.string()), "output_hash": pa.array(hashes, pa.string())})
-    before = _stored_counts(store)
-    place = _places(before, documents)
+    stored = [rows for name in COUNT_TABLES if (rows := store.whole(name)) is not None]
+    before = KeyCounts(*stored) if len(stored) == len(COUNT_TABLES) else None
+    place = np.zeros(0, np.int64)  # of each document that was counted; -1 for one that is gone or has changed
+    if before:
+        place = places_of(*(pc.binary_join_element_wise(*rows.columns, "\n") for rows in (before.documents, documents)))
     is_fresh = np.ones(len(documents), np.bool_)
     is_fresh[place[place >= 0]] = False
     fresh = None if is_fresh.all() else documents["document_id"].filter(pa.array(is_fresh)).to_pylist()
-    raw = _raw(store, fresh)
+    columns = ["document_id", *_READ]
+    parts = store.scan("keys", _READ) if fresh is None else [store.rows("keys", fresh)]
+    raw = pa.concat_tables([rows.select(columns) for rows in parts])
     with connection(store, None if fresh is None else len(fresh)) as database:
         made = _counted(database, raw, documents, before)
     return made if before is None else _with_kept(made, before, place)
-
-
-def _stored_counts(store: Store) -> KeyCounts | None:
-    """What was counted last; None if nothing was."""
-    found = [store.whole(name) for name in COUNT_TABLES]
-    tables = [rows for rows in found if rows is not None]
-    return KeyCounts(*tables) if len(tables) == len(COUNT_TABLES) else None
-
-
-def _places(before: KeyCounts | None, documents: pa.Table) -> Rows64:
-    """The row of each document that was counted; -1 for one that is gone or has changed."""
-    if before is None:
-        return np.zeros(0, np.int64)
-    place = places_of(before.documents["document_id"], documents["document_id"])
-    known = np.flatnonzero(place >= 0)
-    is_same = pc.equal(
-        before.documents["output_hash"].take(arrow_numbers(known)),
-        documents["output_hash"].take(arrow_numbers(place[known])),
-    )
-    place[known[~np.asarray(is_same)]] = -1
-    return place
 
 
 def _counted(
     connection: duckdb.DuckDBPyConnection, raw_keys: pa.Table, documents: pa.Table, before: KeyCounts | None
 ) -> KeyCounts:
     """The counts of some rows; spellings are numbered after those that are known, of which few are compared."""
-    connection.register("raw_keys", raw_keys)
-    counts = connection.sql(_COUNTS).to_arrow_table()
+    counts = _queried(connection, _COUNTS, raw_keys=raw_keys)
     known = before.spellings if before else counts.select(_SPELLING).slice(0, 0)
     rows = np.flatnonzero(np.asarray(pc.is_in(known["key_id"], counts["key_id"].combine_chunks())))
     near = known.take(pa.array(rows)).combine_chunks()
-    connection.register("counts", counts)
-    connection.register("spellings", near)
-    more = connection.sql(_MORE).to_arrow_table().cast(known.schema)
+    more = _queried(connection, _MORE, counts=counts, spellings=near).cast(known.schema)
     numbers = np.concatenate([rows, len(known) + np.arange(len(more))])
-    connection.register("spellings", pa.concat_tables([near, more]).append_column("number", arrow_numbers(numbers)))
+    spellings = pa.concat_tables([near, more]).append_column("number", arrow_numbers(numbers))
     numbered = documents.select(["document_id"]).append_column("number", arrow_numbers(np.arange(len(documents))))
-    connection.register("documents", numbered)
-    return KeyCounts(documents, pa.concat_tables([known, more]), connection.sql(_NUMBERED).to_arrow_table())
+    carried = _queried(connection, _NUMBERED, counts=counts, spellings=spellings, documents=numbered)
+    return KeyCounts(documents, pa.concat_tables([known, more]), carried)
 
 
 def _with_kept(made: KeyCounts, before: KeyCounts, place: Rows64) -> KeyCounts:
@@ -258,19 +244,9 @@ def _with_kept(made: KeyCounts, before: KeyCounts, place: Rows64) -> KeyCounts:
     changed = pa.chunked_array([*touched["key_id"].chunks, *touched["same_as"].drop_null().chunks], pa.string())
     spelling = _numbers(carried, "spelling")
     used = np.bincount(spelling, minlength=len(made.spellings)) > 0
-    if used.all():
-        return KeyCounts(made.documents, made.spellings, carried, changed.unique())
     number = (np.cumsum(used) - 1)[spelling].astype(np.int32)
     carried = carried.set_column(1, "spelling", arrow_numbers(number))
     return KeyCounts(made.documents, made.spellings.filter(pa.array(used)), carried, changed.unique())
-
-
-def _raw(store: Store, documents: Sequence[str] | None) -> pa.Table:
-    """Rows of the table `keys` of some documents; None: of all."""
-    columns = ["document_id", *_READ]
-    if documents is None:
-        return pa.concat_tables([rows.select(columns) for rows in store.scan("keys", _READ)])
-    return store.rows("keys", documents).select(columns)
 
 
 def _numbers(rows: pa.Table, name: str) -> npt.NDArray[np.int64]:
@@ -338,8 +314,8 @@ def _stored(store: Store) -> KeyTables | None:
 def _distinct(counts: KeyCounts, ids: pa.Array | None, connection: duckdb.DuckDBPyConnection) -> pa.Table:
     """Some keys with their names and blocks, sorted by id; None: all."""
     spellings = counts.spellings.append_column("event_count", arrow_numbers(counts.counted("event_count")))
-    connection.register("spellings", spellings if ids is None else spellings.filter(pc.is_in(spellings["key_id"], ids)))
-    found = connection.sql(_DISTINCT).to_arrow_table()
+    chosen = spellings if ids is None else spellings.filter(pc.is_in(spellings["key_id"], ids))
+    found = _queried(connection, _DISTINCT, spellings=chosen)
     found = _with_blocks(found.append_column("name", normal_names(found["value_string"])))
     return found.replace_schema_metadata({_VERSION: ALIGNMENT_VERSION})
 
@@ -473,13 +449,8 @@ def _canonical(alignment: Alignment) -> pa.Table:
 
 
 def _aliases(rows: Sequence[Aligned]) -> pa.Table:
-    schema = TABLES["key_aliases"].remove_metadata()
-    unique = {(row.key_id, row.alias): row for row in rows}
-    made = [
-        {"alias": row.alias, "key_id": row.key_id, "reason": row.reason, "score": float(row.score)}
-        for row in unique.values()
-    ]
-    return _sorted_aliases(pa.Table.from_pylist(made, pa.schema([f.remove_metadata() for f in schema])))
+    schema = pa.schema([field.remove_metadata() for field in TABLES["key_aliases"]])
+    return _sorted_aliases(rows_of(schema, {(row.key_id, row.alias): row for row in rows}.values()))
 
 
 def _sorted_aliases(rows: pa.Table) -> pa.Table:

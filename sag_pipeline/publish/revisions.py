@@ -17,6 +17,7 @@ from sag_pipeline.store.store import Store
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.words import fold
 from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.table import rows_of
 
 REVISIONS: Final = "revisions"
 _MADE_FROM: Final = ("documents", "events", "keys")
@@ -112,9 +113,7 @@ def said_times(store: Store, today: str) -> dict[str, Any]:
 
 def revision_rows(found: Sequence[Revision]) -> pa.Table:
     """Revisions as rows in the columns of the release's table."""
-    schema = TABLES[REVISIONS].remove_metadata()
-    columns = [pa.array([getattr(one, field.name) for one in found], field.type) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return rows_of(TABLES[REVISIONS].remove_metadata(), found)
 
 
 class _Before(NamedTuple):

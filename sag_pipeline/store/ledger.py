@@ -31,6 +31,7 @@ import pyarrow as pa
 from sag_pipeline.store.parts import damage, discard, is_sealed, read_footer, write_sealed
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
+from sag_retrieval.release.table import rows_of
 
 HEAD = "HEAD"
 _SNAPSHOT = "-snapshot"
@@ -242,11 +243,6 @@ _COLUMNS = ", ".join(f.name for f in fields(Entry))
 _DECLARED = ", ".join(f"{each.name} {'INTEGER' if each.type == pa.int32() else 'VARCHAR'}" for each in SCHEMA)
 
 
-def _rows_of(entries: Sequence[Entry]) -> pa.Table:
-    columns = [pa.array([getattr(each, field.name) for each in entries], field.type) for field in SCHEMA]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
-
-
 def _whole_files(folder: Path) -> Sequence[Path]:
     if found := breaks(folder):
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
@@ -330,7 +326,7 @@ class Ledger:
         """Make the entries current, all or none; each (kind, unit, step) at most once."""
         if not entries:
             return
-        rows = _rows_of(entries)
+        rows = rows_of(SCHEMA, entries)
         with self._lock:
             _append_link(self._folder, rows)
             self._on_commit({(entry.step, entry.part) for entry in entries if entry.part})
@@ -358,7 +354,7 @@ class Ledger:
     def rebuild(self, entries: Sequence[Entry]) -> None:
         """Replace all files, damaged ones too, by one snapshot of what was read and of these entries."""
         with self._lock:
-            self._insert(_rows_of(entries))
+            self._insert(rows_of(SCHEMA, entries))
             self.take_snapshot(previous=read_head(self._folder))
 
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:

@@ -436,7 +436,10 @@ def wrong_vectors(home: Path, *, deep: bool) -> dict[Path, str]:
     found = {}
     for path in (home / "vectors").rglob("*.parquet"):
         try:
-            what = (damage(path) if deep else "") or _wrong_columns(path)
+            what = damage(path) if deep else ""
+            names = [] if what else read_footer(path).schema.to_arrow_schema().names
+            if not what and names not in (["vector_id", "values"], ["vector_id", "indices", "values"]):
+                what = f"its columns are {names}, not those of vectors"
         except StoreError as error:
             what = _reason(error)
         if what:
@@ -447,12 +450,6 @@ def wrong_vectors(home: Path, *, deep: bool) -> dict[Path, str]:
         except StoreError as error:
             found[folder / SEALED] = _reason(error)
     return found
-
-
-def _wrong_columns(path: Path) -> str:
-    names = read_footer(path).schema.to_arrow_schema().names
-    is_right = names in (["vector_id", "values"], ["vector_id", "indices", "values"])
-    return "" if is_right else f"its columns are {names}, not those of vectors"
 
 
 def unused_parts(store: Store, used: Mapping[tuple[str, str], object]) -> dict[tuple[str, str], Path]:

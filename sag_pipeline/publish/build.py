@@ -18,7 +18,7 @@ from sag_pipeline.extract.revisions import REVISIONS_VERSION
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
 from sag_pipeline.publish.checks import Check, check_release
-from sag_pipeline.publish.distinct_keys import StoredRows, connection, state_hashes
+from sag_pipeline.publish.distinct_keys import StoredRows, connection, numbers_of, state_hashes
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.publish.open_tables import Hidden, write_database, write_parquet
 from sag_pipeline.publish.revisions import decided_by
@@ -154,7 +154,7 @@ def _build(store: Store, rows: StoredRows, resolution: Resolution, described: Ro
         placed_chunks=_placed(chunks, "chunk_id", "document_id"),
         event_dates=rows.query(_DATES, raw_keys=raw_keys),
     )
-    chunk_document, event_chunk = _numbers(chunks, "document_row"), _numbers(events, "chunk_row")
+    chunk_document, event_chunk = numbers_of(chunks, "document_row"), numbers_of(events, "chunk_row")
     keyed = key_rows(raw_keys, resolution, (chunks["chunk_id"], events["event_id"]), event_chunk, described)
     keys = _shaped("keys", key_table(resolution, keyed, chunk_document, len(events)))
     main = keys["key_id"].combine_chunks().take(pa.array(keyed.main, mask=keyed.main < 0))
@@ -208,10 +208,6 @@ def _with_spans(events: pa.Table, languages: pa.ChunkedArray) -> pa.Table:
 
 def _placed(rows: pa.Table, *columns: str) -> pa.Table:
     return rows.select(columns).append_column("row", pa.array(np.arange(len(rows))))
-
-
-def _numbers(rows: pa.Table, name: str) -> Rows64:
-    return np.asarray(rows[name].to_numpy(), np.int64)
 
 
 def _shaped(name: str, rows: pa.Table) -> pa.Table:
@@ -356,7 +352,8 @@ def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[C
     _write_vectors(draft, 0, released, source.embedding, manifest.release_id)
     links = {"event_keys": len(made.parts.event_keys.items), "chunk_keys": len(made.parts.chunk_keys.items)}
     counts = {name: links[name] if name in links else made.tables[name].num_rows for name in TABLES}
-    index = {name: _index(draft, name, counts[name]) for name in KINDS}
+    signs = {name: describe_binary_index(draft / "arrays" / "vectors", name) for name in KINDS}
+    index = {name: {"kind": "none", "rows": counts[name]} | signs[name] for name in KINDS}
     manifest = replace(manifest, counts=counts, index=index)
     write_database(draft, manifest.smoothing)
     report("release", 0, 0, "checks")
@@ -544,10 +541,6 @@ def _embedded_ids(name: str, layers: Sequence[pa.Table], shown: Joined) -> pa.Ar
     rows = take_rows(pa.concat_tables([layer.select(columns) for layer in layers]), shown.source)
     found = rows.filter(pc.not_equal(rows["value_string"], "")) if name == "keys" else rows
     return found.column(0).combine_chunks()
-
-
-def _index(draft: Path, name: str, count: int) -> Mapping[str, Any]:
-    return {"kind": "none", "rows": count} | describe_binary_index(draft / "arrays" / "vectors", name)
 
 
 def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:

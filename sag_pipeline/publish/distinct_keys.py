@@ -191,7 +191,7 @@ class KeyCounts(NamedTuple):
 
     def counted(self, name: str) -> Rows64:
         """The sum of a column of `carried` by spelling."""
-        spelling, count = (_numbers(self.carried, each) for each in ("spelling", name))
+        spelling, count = (numbers_of(self.carried, each) for each in ("spelling", name))
         return np.bincount(spelling, count, len(self.spellings)).astype(np.int64)
 
 
@@ -236,20 +236,21 @@ def _counted(
 
 def _with_kept(made: KeyCounts, before: KeyCounts, place: Rows64) -> KeyCounts:
     """The same with the counts of documents that did not change, and without spellings that are gone."""
-    document = place[_numbers(before.carried, "document")]
+    document = place[numbers_of(before.carried, "document")]
     kept = before.carried.set_column(0, "document", arrow_numbers(document.astype(np.int32)))
     carried = pa.concat_tables([kept.filter(pa.array(document >= 0)), made.carried.cast(kept.schema)])
-    other = [_numbers(before.carried, "spelling")[document < 0], _numbers(made.carried, "spelling")]
+    other = [numbers_of(before.carried, "spelling")[document < 0], numbers_of(made.carried, "spelling")]
     touched = made.spellings.take(arrow_numbers(np.unique(np.concatenate(other))))
     changed = pa.chunked_array([*touched["key_id"].chunks, *touched["same_as"].drop_null().chunks], pa.string())
-    spelling = _numbers(carried, "spelling")
+    spelling = numbers_of(carried, "spelling")
     used = np.bincount(spelling, minlength=len(made.spellings)) > 0
     number = (np.cumsum(used) - 1)[spelling].astype(np.int32)
     carried = carried.set_column(1, "spelling", arrow_numbers(number))
     return KeyCounts(made.documents, made.spellings.filter(pa.array(used)), carried, changed.unique())
 
 
-def _numbers(rows: pa.Table, name: str) -> npt.NDArray[np.int64]:
+def numbers_of(rows: pa.Table, name: str) -> Rows64:
+    """A column of numbers."""
     return np.asarray(rows[name].combine_chunks()).astype(np.int64)
 
 

@@ -56,7 +56,6 @@ _AT_ONCE: Final = 8
 _HOURS_UNUSED: Final = 24.0
 """Parts that no commit names are deleted after this time: a run under way may have sent them just now."""
 TableAndPart = tuple[str, str]
-"""Table and name of a part."""
 
 
 class BucketHome:
@@ -223,10 +222,8 @@ _log = logging.getLogger(__name__)
 def lease(mirror: Mirror, patience: float = 600, lapses: float = _LAPSES) -> Iterator[None]:
     """Let no run on another machine write meanwhile.
 
-    Clocks of machines are not compared: a lease lapses when its tag has not changed for a time of this machine's clock.
-
-    The mirror is locked on this machine: so a lease of its own is one of a run that was killed. One that was not
-    renewed for `lapses` seconds is taken over.
+    Clocks of machines are not compared: a lease lapses when its tag has not changed for `lapses` seconds of this
+    machine's clock. As the mirror is locked on this machine, a lease of its own is one of a run that was killed.
 
     Raises:
         SourceError: If another run still writes after `patience` seconds.

@@ -108,13 +108,8 @@ def _moved_rows(before: Rows64, now: Rows64) -> list[Moved]:
     return list(zip(before[starts].tolist(), now[starts].tolist(), counts.tolist(), strict=True))
 
 
-def _moved_again(moved: Iterable[Moved], pieces: Sequence[Moved], files: Sequence[int]) -> list[Moved]:
-    """All ids that rows had, after rows of some files were written again; sorted, without rows that were left out."""
-    return sorted([*pieces, *(each for one in moved for each in _followed(one, pieces, files))])
-
-
 def _followed(piece: Moved, pieces: Sequence[Moved], files: Sequence[int]) -> Iterator[Moved]:
-    """Where rows that have moved before are now."""
+    """Where rows that have moved before are now, after rows of some files were written again."""
     had, have, count = map(int, piece)
     if have >> _FILE_BITS not in files:
         yield had, have, count
@@ -323,7 +318,8 @@ class LanceTables:
             now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64)
         gone = {run[1] for run in before.runs if run[0] >> _FILE_BITS in files} | {*hiding}
         gone |= {file for file in before.files if file.startswith("_indices")}
-        moved = _moved_again(before.moved, _moved_rows(staying, now), files)
+        pieces = _moved_rows(staying, now)
+        moved = sorted([*pieces, *(each for one in before.moved for each in _followed(one, pieces, files))])
         seen = replace(before, rows=left, runs=[run for run in before.runs if run[1] not in gone], moved=moved)
         self._seal(name, seen, table, {self.folder / before.folder / file for file in gone})
 

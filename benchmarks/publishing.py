@@ -97,8 +97,7 @@ def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding
             for table, record in records(number, pool, edition):
                 made.setdefault(table, []).append(record)
             for table, rows in made.items():
-                pending = Pending(f"document-{number:07d}", f"{edition}")
-                outcomes.setdefault(table, {})[pending] = StepResult(rows)
+                outcomes.setdefault(table, {})[Pending(f"document-{number:07d}", f"{edition}")] = StepResult(rows)
         for table, results in outcomes.items():
             store.commit(StepSpec(table), results)
         for kind in KINDS:

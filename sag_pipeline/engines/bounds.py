@@ -70,10 +70,10 @@ def one_document() -> Iterator[None]:
         yield
         return
     seconds, before = _current.worker_seconds, signal.signal(signal.SIGALRM, _interrupt)
-    _is_timed = True
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(_GRACE * seconds + 1, exit=True, file=_nowhere())
     try:
+        _is_timed = True
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        faulthandler.dump_traceback_later(_GRACE * seconds + 1, exit=True, file=_nowhere())
         yield
     finally:
         _is_timed = False

@@ -40,6 +40,7 @@ from sag_retrieval.release.schema import SCHEMA_VERSION
 
 _SYNCS_AT_ONCE: Final = 8
 """Syncs wait for the disk, which handles many at once; hashing uses the processors meanwhile."""
+_LAYERING: Final = Layering()
 _READ: Final = (*RECORDS, "calls", *LINK_TABLES, "idf", "revisions")
 _log = logging.getLogger(__name__)
 
@@ -149,7 +150,7 @@ def publish(
             embedding.vectors,
             source.resolution,
             source.held,
-            layering or Layering(),
+            layering or _LAYERING,
             bare_manifest(source).release_id,
         )
         manifest, checks = build_layer(draft, source, base) if base else build_whole(draft, source)

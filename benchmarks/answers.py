@@ -1,6 +1,6 @@
 """How well `fast` mode answers and refuses without a model: 150 questions over four corpora, half of them in Chinese.
 
-    python -m benchmarks.answers [--cache FOLDER] [--held-out] [--show]
+    python -m benchmarks.answers [--cache FOLDER] [--held-out]
 
 100 questions have an answer, 50 have none. Each set gives the questions with the lowest hashes of their ids, a fixed
 number for each language; another hash divides them into questions for development and held-out ones, which are asked
@@ -11,20 +11,16 @@ outcomes: answered (`is_found`), closest passages, and nothing but that the docu
 """
 
 import argparse
-import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.sets import DATA, read, write_source
-from sag_retrieval import Answer, Release, open_release
+from benchmarks.judging import cached, ingested
+from benchmarks.sets import DATA, QuestionSet, hash_of, read
+from sag_retrieval import Answer
 from sag_retrieval.language.words import tokens
 
 DEMO: Final = Path(__file__).parents[1] / "data"
@@ -44,8 +40,6 @@ _DRAGONBALL_KINDS |= {"Multi-document Information Integration Question", "多文
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of the benchmark; without answers and evidence it has to be refused."""
-
     set_name: str
     id: str
     text: str
@@ -57,17 +51,14 @@ class Asked:
 
     @property
     def is_answerable(self) -> bool:
-        """Whether the corpus holds the answer."""
         return bool(self.answers)
 
     @property
     def is_for_development(self) -> bool:
-        """Whether it may be looked at while rules are written."""
         return hash_of(f"split {self.id}") < 1 << 255
 
 
 def candidates() -> list[Asked]:
-    """Every question that may be chosen."""
     return [*business(), *demo(), *dragonball(), *musique()]
 
 
@@ -84,7 +75,6 @@ def choose(questions: Iterable[Asked]) -> list[Asked]:
 
 
 def business() -> Iterator[Asked]:
-    """The questions on the mixed files of an invented firm."""
     for line in (DATA / "business" / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         given = json.loads(line)
         pieces = [piece["text"] for piece in given["evidence"]]
@@ -96,7 +86,6 @@ def business() -> Iterator[Asked]:
 
 
 def demo() -> Iterator[Asked]:
-    """The questions of the demo."""
     for line in (DEMO / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         given = json.loads(line)
         is_chinese = any("一" <= c <= "鿿" for c in given["question"])
@@ -147,34 +136,14 @@ def _left_out() -> set[str]:
     return {document for row in rows[: COUNTS["musique", False, False]] for document in row.gold_doc_ids}
 
 
-def source_of(name: str, cache: Path) -> Path:
-    """What is ingested for a set."""
-    if name == "business":
-        return DATA / "business" / "documents"
-    if name == "demo":
-        return DEMO / "documents"
-    path, gone = cache / "sources" / f"{name}.jsonl", _left_out() if name == "musique" else set()
+def documents_of(name: str) -> QuestionSet:
+    if name in ("business", "demo"):
+        return QuestionSet([], [], (DEMO if name == "demo" else DATA / name) / "documents")
+    gone = _left_out() if name == "musique" else set()
     table = read("musique_train.docs" if name == "musique" else "dragonball.docs")
     title = "title" if name == "musique" else "name"
     rows = [row for row in table.to_dict("records") if row["doc_id"] not in gone]
-    write_source([{"id": row["doc_id"], "title": row[title], "text": row["text"]} for row in rows], path)
-    return path
-
-
-def released(name: str, cache: Path) -> Release:
-    home = cache / name
-    if not (home / "releases").is_dir():
-        command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(source_of(name, cache))]
-        models = {"SAG_HOME": str(home), "SAG_CHAT_MODEL": "offline", "SAG_EMBEDDING_MODEL": "hashing"}
-        # a file that cannot be read is part of the business set, and makes the exit code 1
-        cache.mkdir(parents=True, exist_ok=True)
-        subprocess.run(command, env=os.environ | models, cwd=cache, check=False, stdout=subprocess.DEVNULL)
-    return open_release(home)
-
-
-def hash_of(text: str) -> int:
-    """A number that a text always has, by which questions are drawn and divided."""
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest(), "big")
+    return QuestionSet([{"id": row["doc_id"], "title": row[title], "text": row["text"]} for row in rows], [])
 
 
 LEAST_SHARE: Final = 0.9
@@ -184,8 +153,6 @@ _PART = re.compile(r"[;；/]|[,，、](?!\d)")
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a question."""
-
     asked: Asked
     answer: Answer
     is_retrieved: bool
@@ -198,28 +165,17 @@ class Judged:
 
 
 def main() -> None:
-    """Ask every question of one half, or of both, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
-    parser.add_argument("--show", action="store_true", help="print each question for development with its answer")
     given = parser.parse_args()
     questions = [q for q in choose(candidates()) if given.held_out or q.is_for_development]
-    with tempfile.TemporaryDirectory() as scratch:
-        cache = (given.cache or Path(scratch)).resolve()
-        judged = [outcome for name in dict.fromkeys(q.set_name for q in questions) for outcome in
-                  ask_set(name, [q for q in questions if q.set_name == name], cache)]  # fmt: skip
-    if given.show:
-        for outcome in judged:
-            if outcome.asked.is_for_development:
-                print(shown(outcome))
+    judged = list[Judged]()
+    with cached(given.cache) as cache:
+        for name in dict.fromkeys(q.set_name for q in questions):
+            with ingested(name, documents_of(name), cache) as release:
+                judged += [judge(q, release.ask(q.text)) for q in questions if q.set_name == name]
     print("\n".join(table(judged)))
-
-
-def ask_set(name: str, questions: Sequence[Asked], cache: Path) -> list[Judged]:
-    """The outcomes of a set, over its release."""
-    with released(name, cache) as release:
-        return [judge(question, release.ask(question.text)) for question in questions]
 
 
 def judge(asked: Asked, answer: Answer) -> Judged:
@@ -309,15 +265,6 @@ def _row(name: str, judged: Sequence[Judged]) -> str:
 
 def _share(values: Sequence[bool]) -> str:
     return f"{100 * sum(values) / len(values):.0f} %" if values else "-"
-
-
-def shown(outcome: Judged) -> str:
-    """A question, its right answer and what was answered, to read."""
-    asked, marks = outcome.asked, [outcome.is_retrieved, outcome.is_right]
-    signs = "".join(sign if mark else "-" for sign, mark in zip("ER", marks, strict=True))
-    wanted = " | ".join(asked.answers) or "nothing"
-    lines = [f"[{signs}] {asked.set_name} {asked.id} ({asked.kind})", f"  ? {asked.text}", f"  = {wanted}"]
-    return "\n".join([*lines, f"  > {outcome.answer.text}", ""])
 
 
 if __name__ == "__main__":

@@ -53,8 +53,6 @@ SLACK = 10
 
 @dataclass(slots=True)
 class Seen:
-    """What was measured while files were read."""
-
     seconds: dict[str, float] = field(default_factory=dict)
     reads: Counter[str] = field(default_factory=Counter)
     peak: int = 0
@@ -64,8 +62,6 @@ SEEN = Seen()
 
 
 class TimedReader(BoundedReader):
-    """The reader, with a clock."""
-
     def read(self, raw: RawDocument) -> Document | Quarantined:
         started = time.perf_counter()
         try:
@@ -77,7 +73,6 @@ class TimedReader(BoundedReader):
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Note the most memory that a process started by this one has."""
     stop = threading.Event()
 
     def watch() -> None:
@@ -130,7 +125,6 @@ def mutation(payload: bytes, chance: random.Random) -> bytes:
 
 
 def write(folder: Path, mutations: int, *, is_small: bool) -> tuple[int, set[str]]:
-    """Write the files; how many hostile ones, and the names of the good ones among them."""
     chance = random.Random(20)
     hostile = {name: make for name, make in bombs().items() if not (is_small and name in LONG_ONLY)}
     for name, make in hostile.items():
@@ -147,7 +141,6 @@ def write(folder: Path, mutations: int, *, is_small: bool) -> tuple[int, set[str
 
 
 def expected(folder: Path) -> Counter[str]:
-    """How many documents or faults each file must give: a line of a JSONL file each, otherwise one."""
     wanted: Counter[str] = Counter()
     for path in folder.iterdir():
         lines = path.read_bytes().split(b"\n") if path.suffix == ".jsonl" else [b"x"]
@@ -178,11 +171,6 @@ def violations(folder: Path, store: Store, names: set[str]) -> list[str]:
     return wrong
 
 
-def told(_: str, done: int, total: int) -> None:
-    """Progress, for the long form takes minutes."""
-    print(f"{done:,} of {total:,}", file=sys.stderr)
-
-
 def run(
     folder: Path, home: Path, options: SourceOptions, names: set[str]
 ) -> tuple[list[Entry], list[str], list[float]]:
@@ -193,7 +181,7 @@ def run(
         for _ in range(2):
             reads, before = SEEN.reads.total(), store.ledger.entries("step = 'documents'")
             started = time.perf_counter()
-            sync.sync_source(store, step, str(folder), sync.SyncOptions(source=options), told)
+            sync.sync_source(store, step, str(folder), sync.SyncOptions(source=options))
             seconds.append(time.perf_counter() - started)
         entries, wrong = store.ledger.entries("step = 'documents'"), violations(folder, store, names)
     if SEEN.reads.total() != reads:
@@ -205,15 +193,11 @@ def run(
     return entries, wrong, seconds
 
 
-def show(entries: list[Entry], wrong: list[str], seconds: list[float], *, is_list: bool) -> None:
-    """Print the table."""
+def show(entries: list[Entry], wrong: list[str], seconds: list[float]) -> None:
     aside = [entry for entry in entries if entry.status != "done"]
     print(f"converted {len(entries) - len(aside):,}, skipped {len(aside):,}:")
     for reason, number in Counter(kind_of(entry.reason) for entry in aside).most_common(40):
         print(f"  {number:>6,}  {reason}")
-    for entry in entries if is_list else []:
-        if not entry.path.startswith("mutation"):
-            print(f"  {SEEN.seconds.get(entry.path, 0):6.2f} s  {entry.path:28} {entry.reason or 'converted'}")
     slowest = max(SEEN.seconds, key=lambda name: SEEN.seconds[name])
     print(f"slowest file {SEEN.seconds[slowest]:.1f} s ({slowest}); runs {seconds[0]:.0f} s and {seconds[1]:.1f} s")
     print(f"peak memory of the converting process {SEEN.peak / 1e6:.0f} MB")
@@ -223,15 +207,11 @@ def show(entries: list[Entry], wrong: list[str], seconds: list[float], *, is_lis
 
 
 def main() -> int:
-    """Print what became of the files; 1 if anything is wrong. A crash of the run ends this with its traceback."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--mutations", type=int)
-    parser.add_argument("--list", action="store_true", help="print what became of every hostile file")
     given = parser.parse_args()
     options = SMALL if given.small else LONG
-    usual = 300 if given.small else 20_000
-    count = usual if given.mutations is None else given.mutations
+    count = 300 if given.small else 20_000
     bounded.BoundedReader = TimedReader  # type: ignore[misc]  the same reader, with a clock
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "source"
@@ -240,7 +220,7 @@ def main() -> int:
         print(f"bounds: {options}")
         print(f"{hostile} hostile files, {count:,} mutations, {len(names)} good files")
         entries, wrong, seconds = run(folder, Path(temporary) / "home", options, names)
-        show(entries, wrong, seconds, is_list=given.list)
+        show(entries, wrong, seconds)
     return 1 if wrong else 0
 
 

@@ -49,9 +49,6 @@ CALLS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", 
 """Audit events of calls that change names on disk; an `open` for writing is the other one."""
 
 
-# ── the source ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def text_of(number: int, version: int = 0) -> str:
     """One document, in English or Chinese; another version says another number."""
     firm, place, year = number % 5, (number // 5) % 5, 1990 + number % 40
@@ -73,7 +70,6 @@ def versions(name: str) -> list[str]:
 
 
 def change(inbox: Path, which: int) -> None:
-    """Before a round some documents come, two change, and one goes."""
     for number in range(which * ADDED, (which + 1) * ADDED):
         (inbox / f"record-{number}.md").write_text(text_of(number), encoding="utf-8")
     for number in (which * ADDED - 1, which * ADDED // 2):
@@ -83,11 +79,7 @@ def change(inbox: Path, which: int) -> None:
     (inbox / f"record-{which * ADDED // 3}.md").unlink(missing_ok=True)
 
 
-# ── children ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def is_change(event: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether an audit event changes the disk."""
     if event == "open":
         path, mode, _ = arguments
         return isinstance(mode, str) and bool(set(mode) & set("wxa+")) and "/dev" not in str(path)
@@ -146,7 +138,6 @@ def prune(home: Path) -> None:
 
 
 def promote(home: Path) -> None:
-    """Make the oldest release current, then the newest again."""
     from sag_retrieval.release.releases import Releases
 
     below = Releases(home)
@@ -193,8 +184,6 @@ def serve() -> None:
             server.calls.clear()
 
 
-# ── the parent ───────────────────────────────────────────────────────────────────────────────────────────────────
-
 OPERATIONS: dict[str, Callable[[Path], None]] = {
     "ingest": ingest,
     "report": report,
@@ -218,7 +207,7 @@ class Trial:
         """Run an operation to its end, as a user would type it again."""
         counted, started = self.folder / "counted", time.perf_counter()
         work = OPERATIONS[name]
-        place(home)
+        os.chdir(home.parent)  # where its own `dagster.yaml` lies
         _, status = os.waitpid(fork(lambda: work(home), self.log, counted=counted), 0)
         if status:
             sys.exit(f"{name} failed below {home}:\n{self.log.read_text()[-3000:]}")
@@ -227,7 +216,7 @@ class Trial:
 
     def kill(self, name: str) -> str:
         """Start an operation and kill it; how."""
-        place(self.killed)
+        os.chdir(self.killed.parent)
         seconds, changes = self.costs[name]
         at = self.draw.randint(1, max(1, changes)) if self.draw.random() < 0.5 else 0
         work = OPERATIONS[name]
@@ -241,27 +230,19 @@ class Trial:
         return f"{name} ended before" if status == 0 else f"{name} failed"
 
     def counts(self) -> dict[str, int]:
-        """What the language model saw since it was last asked."""
         assert self.server.stdin is not None
         assert self.server.stdout is not None
         print("counts", file=self.server.stdin, flush=True)
         return json.loads(self.server.stdout.readline())  # type: ignore[no-any-return]
 
 
-def place(home: Path) -> None:
-    """Work where the home's own `dagster.yaml` lies."""
-    os.chdir(home.parent)
-
-
 def state(home: Path) -> dict[str, Any]:
-    """What must be equal: the current release and the hash of each of its tables."""
     release = (home / "CURRENT").read_text().strip()
     manifest = json.loads((home / "releases" / release / "manifest.json").read_text())
     return {"release": release, "hashes": manifest["hashes"], "counts": manifest["counts"] | {"calls": 0}}
 
 
 def litter(folder: Path) -> list[str]:
-    """Drafts, files skipped, temporary files: whatever no finished work leaves."""
     marks = (".draft-", ".gone-", ".CURRENT.", ".communities-")
     left = [p for p in (folder / "killed" / "home").rglob(".*") if p.name.startswith(marks) or ".parquet." in p.name]
     home = folder / "killed" / "home"
@@ -278,7 +259,6 @@ def lost_runs(folder: Path) -> int:
 
 
 def prepare(folder: Path, base_url: str) -> None:
-    """Folders, and the environment that children inherit."""
     for name in ("killed", "calm", "tmp", "inbox"):
         (folder / name).mkdir()
     for name in ("killed", "calm"):
@@ -293,7 +273,6 @@ def prepare(folder: Path, base_url: str) -> None:
 
 
 def run(kills: int, a_round: int) -> dict[str, Any]:
-    """The figures."""
     started = time.perf_counter()
     command = [sys.executable, __file__, "--serve"]
     with (
@@ -359,7 +338,6 @@ def start_reader(trial: Trial) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Print the figures; exit code 1 if anything is wrong."""
     if "--serve" in sys.argv:
         serve()
         return

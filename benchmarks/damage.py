@@ -11,7 +11,6 @@ answer, a dead process and an error that is not the project's own.
 """
 
 import argparse
-import json
 import os
 import random
 import shutil
@@ -25,9 +24,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
 from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -63,9 +62,8 @@ class Damage:
 def draw(files: Sequence[str], count: int, seed: int) -> Iterator[Damage]:
     """Damages of every kind in turn, to files drawn at random."""
     random_of = random.Random(seed)
-    kinds = sorted([*KINDS, SWAP])
     for number in range(count):
-        kind = kinds[number % len(kinds)]
+        kind = KINDS[number % len(KINDS)]
         file = random_of.choice(files)
         other = random_of.choice([each for each in files if each != file]) if kind == SWAP else ""
         yield Damage(kind, file, random_of.random(), other)
@@ -83,57 +81,36 @@ def inflict(folder: Path, damage: Damage) -> bool:
         return path.read_bytes() != other.read_bytes()
     before = path.read_bytes()
     path.unlink()
-    return KINDS[damage.kind](path, before, damage.place)
-
-
-def _write(path: Path, before: bytes, after: bytes) -> bool:
+    if damage.kind == "folder instead":
+        path.mkdir()
+    if damage.kind not in CHANGES:
+        return True
+    after = CHANGES[damage.kind](before, damage.place)
     path.write_bytes(after)
     return before != after
 
 
-def _flip(path: Path, before: bytes, place: float) -> bool:
+def _flip(before: bytes, place: float) -> bytes:
     after = bytearray(before)
     if after:
         after[int(place * len(after))] ^= 1 << int(place * 8191) % 8
-    return _write(path, before, bytes(after))
+    return bytes(after)
 
 
-def _truncate(path: Path, before: bytes, place: float) -> bool:
-    return _write(path, before, before[: int(place * len(before))])
-
-
-def _extend(path: Path, before: bytes, place: float) -> bool:
-    return _write(path, before, before + random.Random(place).randbytes(1 + int(place * PAGE)))
-
-
-def _zero_page(path: Path, before: bytes, place: float) -> bool:
+def _zero_page(before: bytes, place: float) -> bytes:
     start = int(place * len(before)) // PAGE * PAGE
     stop = min(start + PAGE, len(before))
-    return _write(path, before, before[:start] + bytes(stop - start) + before[stop:])
+    return before[:start] + bytes(stop - start) + before[stop:]
 
 
-def _empty(path: Path, before: bytes, _: float) -> bool:
-    return _write(path, before, b"")
-
-
-def _delete(_path: Path, _before: bytes, _place: float) -> bool:
-    return True
-
-
-def _folder(path: Path, _before: bytes, _place: float) -> bool:
-    path.mkdir()
-    return True
-
-
-KINDS: Final[dict[str, Callable[[Path, bytes, float], bool]]] = {
+CHANGES: Final[dict[str, Callable[[bytes, float], bytes]]] = {
     "flip a bit": _flip,
-    "truncate": _truncate,
-    "extend": _extend,
+    "truncate": lambda before, place: before[: int(place * len(before))],
+    "extend": lambda before, place: before + random.Random(place).randbytes(1 + int(place * PAGE)),
     "zero a page": _zero_page,
-    "empty": _empty,
-    "delete": _delete,
-    "folder instead": _folder,
+    "empty": lambda *_: b"",
 }
+KINDS: Final = sorted([*CHANGES, "delete", "folder instead", SWAP])
 _AT_A_PLACE: Final = ("flip a bit", "truncate", "zero a page")
 
 
@@ -154,7 +131,6 @@ class Copy:
         return inflict(self.folder / below, damage)
 
     def mend(self, damage: Damage, below: str = "") -> None:
-        """Link the damaged files again."""
         for name in filter(None, (damage.file, damage.other)):
             path = self.folder / below / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -171,7 +147,6 @@ WORST = (SAME, REFUSED, WRONG, RAW, DEAD)
 
 
 def operations(out: Path) -> dict[str, Callable[[Release], object]]:
-    """By name: what is asked of a release, as values that can be compared."""
     asked: dict[str, Callable[[Release], object]] = {}
     for method in METHODS:
         for number, question in enumerate(QUESTIONS):
@@ -201,11 +176,11 @@ def hashed(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def serve() -> None:
-    """For each home named on standard input, answer everything that is asked of its release."""
-    for line in sys.stdin:
-        home = Path(line.strip())
-        answers: Answers = {}
+def serve(pipe: Connection) -> None:
+    """For each home that comes, answer everything that is asked of its release."""
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  as long as the process
+    while True:
+        home, answers = pipe.recv(), Answers()
         try:
             release = open_release(home)
         except SagError as error:
@@ -214,9 +189,8 @@ def serve() -> None:
             answers["open"] = ["raw", traceback.format_exc()]
         else:
             with release:
-                for name, ask in operations(home).items():
-                    answers[name] = answered(ask, release)
-        print(json.dumps(answers), flush=True)
+                answers |= {name: answered(ask, release) for name, ask in operations(home).items()}
+        pipe.send(answers)
 
 
 def answered(ask: Callable[[Release], object], release: Release) -> list[object]:
@@ -235,43 +209,31 @@ class Reader:
         self._start()
 
     def _start(self) -> None:
-        command = [sys.executable, __file__, "--serve"]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        self._lines: Queue[str] = Queue()
-        Thread(target=self._read, args=(self._process, self._lines), daemon=True).start()
-
-    @staticmethod
-    def _read(process: "subprocess.Popen[str]", lines: "Queue[str]") -> None:
-        assert process.stdout
-        for line in process.stdout:
-            lines.put(line)
-        lines.put("")
+        context = get_context("spawn")
+        self._pipe, far = context.Pipe()
+        self._process = context.Process(target=serve, args=(far,), daemon=True)
+        self._process.start()
+        far.close()
 
     def ask(self, home: Path) -> Answers | None:
         """The answers; None from a process that died or gave none in time."""
-        assert self._process.stdin
-        self._process.stdin.write(f"{home}\n")
-        self._process.stdin.flush()
         try:
-            line = self._lines.get(timeout=SECONDS)
-        except Empty:
-            line = ""
-        if line:
-            answers: Answers = json.loads(line)
-            return answers
+            self._pipe.send(home)
+            if self._pipe.poll(SECONDS):
+                answers: Answers = self._pipe.recv()
+                return answers
+        except (EOFError, OSError):
+            pass
         self.close()
         self._start()
         return None
 
     def close(self) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.join()
 
 
 def judge(answers: Answers | None, truth: Answers) -> tuple[str, str]:
-    """The worst of all answers, and what shows it."""
     if answers is None:
         return DEAD, "the process ended or hung"
     worst, shown = SAME, ""
@@ -285,7 +247,6 @@ def judge(answers: Answers | None, truth: Answers) -> tuple[str, str]:
 
 @contextmanager
 def release_home(given: Path | None) -> Iterator[Path]:
-    """The given home, or one made of data/documents with communities next to its release."""
     if given:
         yield given
         return
@@ -303,11 +264,7 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="60 damages")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--home", type=Path, help="damage copies of the current release here")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve()
-        return 0
     with release_home(options.home) as home:
         return damage_all(home, 60 if options.small else options.count, options.seed)
 
@@ -338,7 +295,6 @@ def damage_all(home: Path, count: int, seed: int) -> int:
 
 
 def show(table: dict[str, Counter[str]], bad: list[str], seconds: float, files: int) -> None:
-    """One line a kind of damage."""
     outcomes = (REFUSED, SAME, "no byte differs", WRONG, RAW, DEAD)
     print(f"{'':16}" + "".join(f"{outcome:>17}" for outcome in outcomes))
     for kind in sorted(table):

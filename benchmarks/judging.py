@@ -18,8 +18,8 @@ from lancedb.index import FTS
 from lancedb.query import MatchQuery
 from lancedb.rerankers import RRFReranker
 from scipy.sparse import issparse
-from sets import Question, QuestionSet, write_source
 
+from benchmarks.sets import Question, QuestionSet, bare, write_source
 from sag_retrieval import Release, open_release
 from sag_retrieval.evaluation.runner import Interval, bootstrap, paired_difference
 from sag_retrieval.models.protocols import embed_queries
@@ -114,7 +114,6 @@ class Outcome:
         return sorted(found, key=lambda unit: unit != self.main)
 
     def measures(self) -> dict[str, dict[str, float]]:
-        """Each measure by question."""
         found = {f"R@{cut}": self.recall.get((self.main, cut), {}) for cut in CUTS}
         for unit in self.units():
             if unit != self.main:
@@ -122,7 +121,6 @@ class Outcome:
         return found | {"all@5": self.all_gold} | ({str(BUDGET): self.in_budget} if self.in_budget else {})
 
     def means(self) -> dict[str, float]:
-        """Percent, by measure."""
         return {measure: 100 * float(np.mean(list(each.values()))) for measure, each in self.measures().items()}
 
     def half_widths(self) -> dict[str, float]:
@@ -131,7 +129,6 @@ class Outcome:
         return {measure: 50 * (interval.high - interval.low) for measure, interval in found.items()}
 
     def of(self, questions: Iterable[Question]) -> "Outcome":
-        """The same for some of the questions."""
         ids = {question.question_id for question in questions}
 
         def kept(each: Mapping[str, float]) -> dict[str, float]:
@@ -142,13 +139,11 @@ class Outcome:
 
 
 def gain(ours: Outcome, theirs: Outcome, cut: int, unit: str = "") -> Interval:
-    """The paired difference at a cut, in the main unit or another."""
     place = (unit or ours.main, cut)
     return paired_difference(ours.recall[place], theirs.recall[place])
 
 
 def spoken(interval: Interval) -> str:
-    """In percentage points."""
     return f"{100 * interval.mean:+.1f} [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
 
 
@@ -180,7 +175,6 @@ def ingested(name: str, questions: QuestionSet, cache: Path, embedding: str = "h
 
 
 def asking(release: Release, method: str) -> Ask:
-    """How to ask a release by its own method, by the baseline of both texts, or by LanceDB's own search."""
     if method == LANCE:
         return asking_lance(release, DEPTH)
     if method != BOTH:
@@ -194,12 +188,10 @@ def asking(release: Release, method: str) -> Ask:
 
 
 def both_texts(index: Index, query: Query) -> Ranking:
-    """Chunks by BM25 and cosine together."""
     return rank_by(read_texts(index, parse_query(index, query), SAG).similarity, query.top_k)
 
 
 def gold_chunks(release: Release, question: Question) -> set[str]:
-    """Chunks that hold evidence of a question."""
     rows = {document: row for row, document in enumerate(release.index.rows["documents"]["document_id"].to_pylist())}
     found = set()
     for document, start, end in question.spans:
@@ -236,11 +228,6 @@ def gold_of(release: Release, questions: Sequence[Question]) -> dict[str, Gold]:
         if documents and not (named and documents != named):
             found[question.question_id] = {unit: each for unit, each in gold.items() if each}
     return found
-
-
-def bare(text: str) -> str:
-    """Its letters and digits, for comparing passages."""
-    return "".join(filter(str.isalnum, text)).casefold()
 
 
 def measure(release: Release, questions: Sequence[Question], methods: Sequence[str]) -> dict[str, Outcome]:

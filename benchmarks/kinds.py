@@ -6,7 +6,6 @@ out decides whether `quality.py` fails.
 """
 
 import ast
-import hashlib
 import json
 import random
 import shutil
@@ -19,20 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from office import OFFICE, office
-from sets import DATA, Question, QuestionSet
+from benchmarks.office import OFFICE, office
+from benchmarks.sets import DATA, Question, QuestionSet, bare, hash_of
 
 
 class UnavailableError(Exception):
     """A set cannot be made here; the message says why."""
-
-
-def _bare(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 SEED: Final = 20251120
@@ -115,10 +106,10 @@ def code(*, documents: int = 1500, questions: int = 240) -> QuestionSet:
     asked = [
         place
         for place, (first, text) in found.items()
-        if seen[first] == 1 and len(first.split()) >= 4 and _bare(first) not in _bare(text)
+        if seen[first] == 1 and len(first.split()) >= 4 and bare(first) not in bare(text)
     ]
-    chosen = sorted(asked, key=_hash)[:questions]
-    others = sorted(found.keys() - set(chosen), key=_hash)[: documents - len(chosen)]
+    chosen = sorted(asked, key=hash_of)[:questions]
+    others = sorted(found.keys() - set(chosen), key=hash_of)[: documents - len(chosen)]
     lines = [{"id": place, "title": place, "text": found[place][1]} for place in sorted([*chosen, *others])]
     return QuestionSet(lines, [Question(p, found[p][0], "code", (p,)) for p in sorted(chosen)])
 
@@ -214,7 +205,6 @@ def tables(*, years: tuple[int, ...] = (2019, 2020, 2021), subjects: int = 10) -
 
 
 def joined(*sets: QuestionSet) -> QuestionSet:
-    """Several sets as one, so that they are ingested together."""
     return QuestionSet([line for each in sets for line in each.lines], [q for each in sets for q in each.questions])
 
 

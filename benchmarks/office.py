@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sets import Question, QuestionSet
+from benchmarks.sets import Question, QuestionSet
 
 SEED: Final = 20261124
 FACTS_A_KIND, ASKED_A_KIND, ASKED_RULES = 16, 8, 10
@@ -56,7 +56,6 @@ class Writer:
     questions: list[Question] = field(default_factory=list)
 
     def say(self, english: str, chinese: str) -> str:
-        """One of two wordings."""
         return english if self.language == "en" else chinese
 
     def names(self, of: str) -> list[str]:
@@ -64,12 +63,10 @@ class Writer:
         return list(WORDS[self.language][of].split(","))
 
     def day(self) -> str:
-        """A day of the year."""
         month, day, year = self.draw.randint(1, 12), self.draw.randint(1, 28), self.draw.randint(2023, 2025)
         return self.say(f"{year}-{month:02}-{day:02}", f"{year}年{month}月{day}日")
 
     def add(self, title: str, parts: Sequence[str | Statement]) -> None:
-        """A document of paragraphs, some of which are statements."""
         document, text = f"{self.pile}-{self.language}-{len(self.lines):03}", ""
         for part in parts:
             said = part if isinstance(part, str) else part.text
@@ -131,7 +128,6 @@ def write_minutes(writer: Writer, said: Sequence[Statement]) -> None:
 
 
 def write_letter(writer: Writer, said: Sequence[Statement]) -> None:
-    """A letter of a firm."""
     firm, person = writer.draw.choice(writer.names("firms")), writer.draw.choice(writer.names("people"))
     greeting, close = writer.say(f"Dear {person},", f"{person}您好："), writer.say("Kind regards", "此致敬礼")
     title = writer.say(f"Letter from {firm}", f"{firm}来函")
@@ -139,7 +135,6 @@ def write_letter(writer: Writer, said: Sequence[Statement]) -> None:
 
 
 def write_mail(writer: Writer, said: Sequence[Statement]) -> None:
-    """A mail with a line of receivers."""
     receivers = writer.draw.sample(writer.names("people"), 7)
     subject = writer.draw.choice(writer.trade.sites.split(","))
     head = writer.say(

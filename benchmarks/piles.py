@@ -1,19 +1,16 @@
 """Piles of mixed files with tables: does an answer count, add up, compare, list and join rows, and else refuse?
 
-    python -m benchmarks.piles [--held-out] [--show] [--cache FOLDER] [--write-judgement FOLDER]
+    python -m benchmarks.piles [--held-out] [--cache FOLDER]
 
 Three piles (a firm, a clinic with a school, threads of mail) in two languages, each with 30 questions a language:
 facts, who, when, how much, lists, counts, other questions to tables, of two steps, to all documents, and without an
 answer. All is invented and drawn by seed; `piles.toml` words it. A hash of the wording divides the questions: rules are
 tried on the developer half alone. A number must be the first of the answer; a list must have all names and no other;
 the first sentence on the most or least names one; a cell stands without one of another row. `partly`: true, and
-something is missing, or a cell of another row stands behind it. `--write-judgement` writes the answers without marks in
-shuffled order, for a reader who sees the documents alone, and the key to them in a file of its own.
+something is missing, or a cell of another row stands behind it.
 """
 
 import argparse
-import csv
-import json
 import random
 import re
 import tempfile
@@ -29,8 +26,8 @@ from typing import Any, Final
 
 import docx
 
-from benchmarks.answers import hash_of
 from benchmarks.revisions import ingested, write_table
+from benchmarks.sets import hash_of
 from sag_retrieval import Answer
 from sag_retrieval.ask import AskOptions, Mode
 from sag_retrieval.ask.cited import without_markers
@@ -72,8 +69,6 @@ class Asked:
 
 
 class Pile:
-    """The files of a pile in one language, drawn by a number, and its questions."""
-
     def __init__(self, given: Mapping[str, Any], salt: int) -> None:
         self.given, self.draw = given, random.Random(f"{SEED}/{given['name']}/{given['language']}/{salt}")
         self.people = WORDS[given["language"]]["people"].split(",")
@@ -248,7 +243,6 @@ def _write_mail(path: Path, title: str, body: str, kind: str) -> None:
 
 
 def piles() -> dict[str, list[Pile]]:
-    """Both languages of each pile: the first drawn ones in which each question has one answer."""
     found: dict[str, list[Pile]] = defaultdict(list)
     for given in GIVEN:
         for salt in count():
@@ -262,8 +256,6 @@ def piles() -> dict[str, list[Pile]]:
 
 @dataclass(frozen=True)
 class Marked:
-    """A question with its answer and mark."""
-
     asked: Asked
     answer: Answer
     mark: str
@@ -313,29 +305,15 @@ def ask_pile(name: str, parts: Sequence[Pile], cache: Path, half: Callable[[Aske
 
 
 def main() -> None:
-    """Ask the questions of the developer half, or of both, and print the shares of marks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
-    parser.add_argument("--show", action="store_true", help="print each developer question that is not whole")
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
-    parser.add_argument("--write-judgement", type=Path, help="write answers without marks, and their key, there")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         cache = (given.cache or Path(scratch)).resolve()
         found = [each for name, parts in piles().items() for each in
                  ask_pile(name, parts, cache, lambda asked: given.held_out or not asked.is_held_out)]  # fmt: skip
-    for each in found:
-        if given.show and not each.asked.is_held_out and not _is_good(each):
-            right = " | ".join(each.asked.right) or "nothing"
-            print(f"[{each.mark}] {each.asked.name} ({each.asked.kind})\n  ? {each.asked.text}\n  = {right}")
-            print(f"  > {each.answer.text[:600]}\n")
     print("\n".join(table(found)))
-    if given.write_judgement:
-        write_judgement(found, given.write_judgement)
-
-
-def _is_good(each: Marked) -> bool:
-    return each.mark == ("refused" if each.asked.form == "none" else "whole")
 
 
 def table(found: Sequence[Marked]) -> Iterator[str]:
@@ -362,20 +340,6 @@ def _line(name: str, own: Sequence[Marked]) -> str:
     spans = [bootstrap([float(each.mark == mark) for each in own]) for mark in ("whole", "wrong")] if own else []
     intervals = "".join(f"{f'{100 * span.low:.0f}-{100 * span.high:.0f}':>12}" for span in spans)
     return f"{name:24}{len(own):6}{shares}{intervals}"
-
-
-def write_judgement(found: Sequence[Marked], folder: Path) -> None:
-    """Answers in shuffled order for a reader, and which question each is, in another file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    shuffled = sorted(found, key=lambda each: hash_of(f"judge {each.asked.name}"))
-    lines = [{"n": n, "pile": each.asked.pile, "question": each.asked.text, "answer": each.answer.text,
-              "quotes": [c.quote for c in each.answer.citations], "mark": ""}
-             for n, each in enumerate(shuffled)]  # fmt: skip
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    (folder / "answers.jsonl").write_text(text, encoding="utf-8")
-    with (folder / "key.csv").open("w", encoding="utf-8", newline="") as file:
-        rows = [(n, e.asked.name, e.asked.kind, e.asked.is_held_out, e.mark) for n, e in enumerate(shuffled)]
-        csv.writer(file).writerows([("n", "name", "kind", "held_out", "mark"), *rows])
 
 
 if __name__ == "__main__":

@@ -6,18 +6,16 @@
 Each chunk has a main key, three own keys, five from a pool with a long tail; each event carries four of them.
 Vectors are random mixtures, which is harder for an index than text. Prints for a whole publish, for one percent of the
 documents changed, for one new document, for further nights of one percent new documents and for one document that is
-removed: processor time, also as a share of that of the whole publish, megabytes of all releases, each linked file once,
-and what they grow by in multiples of the added text. What the asset `release` does before and after publishing is part
-of the time after a removal.
+removed: processor time, also as a share of that of the whole publish, and megabytes of all releases, each linked file
+once. What the asset `release` does before and after publishing is part of the time after a removal.
 """
 
 import argparse
 import json
 import resource
-import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,11 +29,7 @@ from sag_pipeline.runs.maintenance import forget, vacuum
 from sag_pipeline.store.step_batch import StepResult
 from sag_pipeline.store.store import PURGE, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
-from sag_retrieval import Release
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
-from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.reader import Reader
-from sag_retrieval.release.releases import Releases
 
 EVENTS_A_CHUNK, CHUNKS_A_DOCUMENT, DOCUMENTS_A_PART = 10, 10, 500
 WORDS = [f"word{n}" for n in range(20_000)]
@@ -61,7 +55,6 @@ def key(value: str) -> Key:
 
 
 def records(number: int, pool: np.ndarray, edition: int) -> Iterator[tuple[str, object]]:
-    """Everything of one document."""
     random = np.random.default_rng([number, edition])
     name = f"document-{number:07d}"
     words = [WORDS[n] for n in random.integers(0, len(WORDS), 80 * CHUNKS_A_DOCUMENT)]
@@ -89,7 +82,6 @@ def records(number: int, pool: np.ndarray, edition: int) -> Iterator[tuple[str, 
 
 
 def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding: Embedding) -> None:
-    """Commit documents, a part at a time, with their vectors."""
     for start in range(0, len(numbers), DOCUMENTS_A_PART):
         outcomes: dict[str, dict[Pending, StepResult]] = {}
         for number in numbers[start : start + DOCUMENTS_A_PART]:
@@ -126,13 +118,7 @@ def own_bytes(home: Path) -> int:
     return sum(size for number, size in sizes(home / "releases").items() if number not in shared)
 
 
-def texts_of(store: Store, documents: Sequence[str]) -> int:
-    """Bytes of the texts of documents."""
-    return sum(len(text.encode()) for text in store.rows("documents", documents)["text"].to_pylist())
-
-
 def told_of(store: Store, embedding: Embedding, name: str) -> dict[str, object]:
-    """Publish, and say what it took: `links` is the work of the assets before the release."""
     before = own_bytes(store.home)
     started, worked = time.perf_counter(), time.process_time()
     derive(store)
@@ -156,35 +142,14 @@ def told_of(store: Store, embedding: Embedding, name: str) -> dict[str, object]:
     }
 
 
-def opening(home: Path, embedder: RandomEmbedder) -> dict[str, float]:
-    """Seconds until the arrays of the current release are open, and of the first and a later search."""
-    reader = Reader(Releases(home).path(), lambda *_: embedder)
-    found = {}
-    with Release(reader, load_settings(home=home)) as release:
-        for name, work in (
-            ("open s", lambda: release.index.arrays),
-            ("first search s", lambda: release.search("shared 7 word11 word23", where=None)),
-            ("later search s", lambda: release.search("shared 9 word12 word24")),
-        ):
-            started = time.perf_counter()
-            work()
-            found[name] = round(time.perf_counter() - started, 3)
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("events", type=int)
     parser.add_argument("--dimension", type=int, default=384)
     parser.add_argument("--nights", type=int, default=6, help="further publishes of one percent new documents each")
-    parser.add_argument("--keep", type=Path, help="keep the home here")
     options = parser.parse_args()
-    home = options.keep or Path(tempfile.mkdtemp())
-    try:
-        print(json.dumps(measure(home, options.events, options.dimension, options.nights), indent=1))
-    finally:
-        if not options.keep:
-            shutil.rmtree(home)
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(measure(Path(folder), options.events, options.dimension, options.nights), indent=1))
 
 
 def measure(home: Path, events: int, dimension: int, nights: int) -> dict[str, object]:
@@ -197,23 +162,17 @@ def measure(home: Path, events: int, dimension: int, nights: int) -> dict[str, o
     percent = max(1, documents // 100)
     fill(store, range(documents), pool, 0, embedding)
     told: dict[str, object] = {"events": events} | told_of(store, embedding, "whole")
-    told["whole: opening"] = opening(home, embedder)
     fill(store, range(percent), pool, 1, embedding)
     told |= told_of(store, embedding, "one percent changed")
-    told["one percent changed: opening"] = opening(home, embedder)
     next_document = documents
     for night in range(nights + 1):
         count, name = (1, "one document") if not night else (percent, f"night {night}")
         added = range(next_document, next_document + count)
         next_document += count
         fill(store, added, pool, 0, embedding)
-        before = own_bytes(home)
         told |= told_of(store, embedding, name)
-        grown, text = own_bytes(home) - before, texts_of(store, [f"document-{number:07d}" for number in added])
-        told[f"{name}: grown, in multiples of the text"] = round(grown / text, 1)
     store.remove([f"document-{documents // 2:07d}"])
     told |= told_of(store, embedding, "one document removed")
-    told["opening at the end"] = opening(home, embedder)
     whole = told["whole: processor s"]
     shares = {name.removesuffix(": processor s"): s / whole for name, s in told.items() if name.endswith("processor s")}
     return told | {"shares of the whole publish": {name: round(share, 2) for name, share in shares.items()}}

@@ -1,17 +1,16 @@
 """Recall of every method on every set, through `sag ingest` and `open_release`; fails below a stored floor.
 
     python benchmarks/quality.py [--small] [--sets musique,manuals] [--methods sag,bm25] [--embedder NAME] [--cache DIR]
-                                 [--out FILE] [--before FILE]
     python benchmarks/quality.py --keep
 
 R@k: share of gold among the first k distinct documents, or of evidence chunks among the first k chunks, whichever a set
 names; the other is D@k or P@k where it is known. `3000`: share of evidence sentences within the first 3,000 returned
-characters. Differences are paired, with 95 % bootstrap intervals; `--before` takes the `--out` of an earlier run and
-adds the difference to it. Also fails where `sag` is significantly below BM25, dense, BM25 + dense or LanceDB's own
-hybrid search at 1, 3, 5 or 10 documents or passages: on the sets that were looked at while the ranking was made over
-all questions, on the further kinds (`kinds.py`) over the half of the questions that is held out; and where `sag` on
-what a model recorded (`RECORDED`) is significantly below `sag` on the same documents by rules. Sets that cannot be made
-here are left out with the reason, unless named. Floors are those of the hashing embedder.
+characters. Differences are paired, with 95 % bootstrap intervals. Also fails where `sag` is significantly below BM25,
+dense, BM25 + dense or LanceDB's own hybrid search at 1, 3, 5 or 10 documents or passages: on the sets that were looked
+at while the ranking was made over all questions, on the further kinds (`kinds.py`) over the half of the questions that
+is held out; and where `sag` on what a model recorded (`RECORDED`) is significantly below `sag` on the same documents by
+rules. Sets that cannot be made here are left out with the reason, unless named. Floors are those of the hashing
+embedder.
 
 A floor is the measured value less one question, or one point where a set has more than a hundred, rounded down to half
 a point. It is lowered only with the reason in docs/figures.md. `--keep` reads every local set again, asks `sag`, `bm25`
@@ -31,17 +30,12 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-sys.path.insert(0, str(Path(__file__).parent))
-from judging import BOTH, LANCE, LETTERS, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
-from kinds import (  # noqa: E402
-    KINDS,
-    SMALL_KINDS,
-    UnavailableError,
-)
-from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.judging import BOTH, LANCE, LETTERS, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
+from benchmarks.kinds import KINDS, SMALL_KINDS, UnavailableError  # noqa: E402
+from benchmarks.sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 from sag_retrieval import Release  # noqa: E402
-from sag_retrieval.evaluation.runner import Interval, bootstrap, paired_difference  # noqa: E402
+from sag_retrieval.evaluation.runner import Interval  # noqa: E402
 
 FLOORS = Path(__file__).parent / "floors.json"
 METHODS = ("bm25", "dense", BOTH, LANCE, "hybrid", "bridge", "sag-literal", "sag-events", "sag")
@@ -78,7 +72,6 @@ def digest_of(root: Path = ROOT) -> str:
 
 
 def floors_of(name: str) -> dict[str, dict[str, float]]:
-    """The stored floors of a set, by method and measure."""
     stored: dict[str, dict[str, dict[str, float]]] = json.loads(FLOORS.read_text())
     return stored.get(name, {})
 
@@ -93,7 +86,6 @@ def kept_rows(name: str, outcomes: Outcomes) -> Iterator[dict[str, Any]]:
 
 
 def keep(rows: Sequence[Mapping[str, Any]], digest: str) -> None:
-    """Write the figures of the last run with the code that gave them."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     lines = ",\n  ".join(json.dumps(row) for row in rows)
@@ -109,7 +101,6 @@ def show(outcomes: Outcomes) -> Iterator[str]:
 
 
 def differences(outcomes: Outcomes, other: str) -> Iterator[str]:
-    """A line for documents and one for passages: `sag` less another method at each judged cut."""
     for unit in outcomes[OURS].units():
         found = (f"{LETTERS[unit]}@{cut} {spoken(each)}" for cut, each in gains(outcomes, other, unit).items())
         yield f"    {OURS} − {other:10} {'   '.join(found)}"
@@ -127,7 +118,6 @@ def show_kinds(outcomes: Outcomes, questions: Sequence[Question]) -> Iterator[st
 
 
 def show_halves(outcomes: Outcomes, questions: Sequence[Question]) -> Iterator[str]:
-    """Recall and differences of `sag` in each half of the questions."""
     for half, is_held_out in (("development", False), ("held out", True)):
         part = half_of(outcomes, questions, is_held_out=is_held_out)
         if OURS in part:
@@ -136,31 +126,12 @@ def show_halves(outcomes: Outcomes, questions: Sequence[Question]) -> Iterator[s
 
 
 def half_of(outcomes: Outcomes, questions: Sequence[Question], *, is_held_out: bool) -> Outcomes:
-    """The outcomes of one half of the questions."""
     asked = [question for question in questions if question.is_held_out == is_held_out]
     return {method: outcome.of(asked) for method, outcome in outcomes.items()}
 
 
 def gains(outcomes: Outcomes, other: str, unit: str = "") -> dict[int, Interval]:
-    """What `sag` gains over another method, by cut."""
     return {cut: gain(outcomes[OURS], outcomes[other], cut, unit) for cut in JUDGED_CUTS}
-
-
-def per_question(outcomes: Outcomes) -> dict[str, dict[str, dict[str, float]]]:
-    """What `--out` keeps for a later `--before`: each measure by question, by method."""
-    return {method: outcome.measures() for method, outcome in outcomes.items()}
-
-
-def show_before(outcomes: Outcomes, before: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Iterator[str]:
-    """A row a measure of `sag`: before, after, and the paired difference over the questions of both runs."""
-    for measure_name, now in outcomes[OURS].measures().items() if OURS in outcomes else ():
-        then = before.get(OURS, {}).get(measure_name, {})
-        both = [name for name in now if name in then]
-        if both:
-            pairs = [{name: each[name] for name in both} for each in (now, then)]
-            after, earlier = (100 * bootstrap(list(each.values())).mean for each in pairs)
-            difference = spoken(paired_difference(*pairs))
-            yield f"    {measure_name:6} before {earlier:5.1f}  after {after:5.1f}  {difference}  ({len(both)})"
 
 
 def broken(name: str, outcomes: Outcomes, judged: Outcomes, embedder: str = HASHING) -> Iterator[str]:
@@ -190,15 +161,12 @@ def below_rules(figures: Mapping[str, Outcomes]) -> list[str]:
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for: sets, methods, and where things are kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="small sets that need no network, for every run")
     parser.add_argument("--sets", help="names, separated by commas")
     parser.add_argument("--methods", help=f"default: {','.join(METHODS)}; with --small only what is judged")
     parser.add_argument("--embedder", default=HASHING, help="as in SAG_EMBEDDING_MODEL; default: hashing")
-    parser.add_argument("--before", type=Path, help="the --out of an earlier run, to compare with")
     parser.add_argument("--cache", type=Path, help="where releases and downloaded packages are kept between runs")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--keep", action="store_true", help="every local set again, kept in docs/figures.json")
     chosen = parser.parse_args()
     if chosen.keep and (chosen.small or chosen.sets or chosen.methods or chosen.cache or chosen.embedder != HASHING):
@@ -214,19 +182,16 @@ def arguments() -> argparse.Namespace:
 
 
 def methods_of(name: str, chosen: argparse.Namespace) -> list[str]:
-    """The methods to ask on a set."""
     if chosen.keep:
         return list(dict.fromkeys((OURS, "bm25", *floors_of(name))))
     return chosen.methods.split(",") if chosen.methods else [*NEVER_BELOW, OURS] if chosen.small else list(METHODS)
 
 
 def main() -> int:
-    """Measure, print, and compare with the floors."""
     chosen = arguments()
     digest = digest_of()
     faults: list[str] = []
     figures: dict[str, Outcomes] = {}
-    before = json.loads(chosen.before.read_text()) if chosen.before else {}
     with cached(chosen.cache) as cache:
         for name in chosen.names:
             try:
@@ -237,11 +202,8 @@ def main() -> int:
                 continue
             methods = methods_of(name, chosen)
             figures[name], found = measured(name, asked, ingested(name, asked, cache, chosen.embedder), methods, chosen)
-            print("\n".join(show_before(figures[name], before.get(name, {}))), flush=True)
             faults += found
     faults += below_rules(figures)
-    if chosen.out:
-        chosen.out.write_text(json.dumps({name: per_question(found) for name, found in figures.items()}) + "\n")
     if chosen.keep and digest != digest_of():
         faults.append(f"the code changed while it was measured, {KEPT.name} stays as it was: run this again")
     elif chosen.keep:

@@ -32,7 +32,6 @@ EDITION = re.compile(r"edition (\d+)|第(\d+)版")
 
 
 def write_edition(inbox: Path, edition: int) -> None:
-    """All documents of an edition."""
     inbox.mkdir(exist_ok=True)
     for number in range(DOCUMENTS):
         text = (
@@ -54,7 +53,6 @@ class Searcher:
         self.editions: dict[str, set[str]] = {}
 
     def work(self) -> None:
-        """One thread."""
         from sag_retrieval import open_release
 
         while not self.stop.is_set():
@@ -72,7 +70,6 @@ class Searcher:
             time.sleep(PAUSE)
 
     def run(self, pipe: Connection) -> None:
-        """All threads, until the parent says something."""
         threads = [threading.Thread(target=self.work) for _ in range(self.threads)]
         for thread in threads:
             thread.start()
@@ -84,12 +81,10 @@ class Searcher:
 
 
 def search_in_process(home: str, threads: int, pipe: Connection) -> None:
-    """What a reading process does."""
     Searcher(home, threads).run(pipe)
 
 
 def run(processes: int, threads: int, releases: int) -> dict[str, Any]:
-    """The figures."""
     from tests.support.bare_ingest import bare_ingest  # so that readers, not Dagster's records, take the time
 
     context = multiprocessing.get_context("spawn")
@@ -138,7 +133,6 @@ def _end(pipe: Connection) -> tuple[int, list[str], dict[str, set[str]]]:
 
 
 def main() -> None:
-    """Print the figures; exit code 1 if an answer was wrong."""
     given = [int(value) for value in sys.argv[1:4] if value.isdigit()]
     figures = run(*(given if len(given) == 3 else (2, 2, 4) if "--small" in sys.argv else (8, 8, 20)))
     print(json.dumps(figures, ensure_ascii=False, indent=1))

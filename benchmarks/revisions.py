@@ -1,7 +1,6 @@
 """Piles of documents that revise themselves: does an answer give what holds now, what held then, and say who disagrees?
 
-    python -m benchmarks.revisions [--developer [a|b]] [--small] [--seeds N] [--show] [--keep FOLDER]
-    python -m benchmarks.revisions --sets
+    python -m benchmarks.revisions [--developer [a|b]] [--small] [--seeds N] [--keep FOLDER]
 
 A pile has 27 facts of one trade in one language, eleven of them never revised, told in mails, letters, Word files,
 slides and tables of three stages of time. All is invented and drawn by seed. The developer halves are worded by
@@ -12,7 +11,7 @@ value may stand beside the new one (*both*) or after it, not alone before it (*o
 contradiction is right if the answer names both values. A row of `revisions` (`earlier_event_id`, `later_event_id`,
 `kind`) is *false* if its ends are not statements of one fact; such rows are counted over all pairs of statements about
 different facts of one subject, or one sort of fact about different subjects. The exit code is 1 where a goal is missed,
-on the held-out half if it was asked. `--sets` counts rows in sets of questions, where hardly anything is revised.
+on the held-out half if it was asked.
 """
 
 import argparse
@@ -37,7 +36,6 @@ import docx
 import openpyxl
 import pptx
 
-from benchmarks.sets import SETS, write_source
 from sag_retrieval import Answer, Release, open_release
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.evaluation import bootstrap
@@ -67,8 +65,6 @@ LEAST_SHARED: Final = 0.6
 
 @dataclass(frozen=True)
 class Value:
-    """A value as it is written, and every form in which an answer may give it."""
-
     text: str
     forms: tuple[str, ...]
 
@@ -80,8 +76,6 @@ class Value:
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of a document about a fact; `row` is the same for a table."""
-
     fact: str
     subject: str
     sort: str
@@ -102,14 +96,11 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """What became of the fact."""
         return self.fact.partition("-")[0]
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What is said of a subject, and what becomes of it."""
-
     name: str
     kind: str
     attribute: Mapping[str, Any]
@@ -156,7 +147,6 @@ class Pile:
         return best if best and shared[best] >= LEAST_SHARED else None
 
     def fill(self) -> None:
-        """Every fact, its statements and questions, then the documents."""
         subjects = self.trade["subjects"].split(",")
         free = list(product(self.trade["attributes"], subjects))
         self.draw.shuffle(free)
@@ -180,7 +170,6 @@ class Pile:
         return Statement(fact.name, fact.subject, label, text[0].upper() + text[1:], row)
 
     def ask(self, fact: Fact, tense: str, right: Sequence[Value], wrong: Sequence[Value] = (), as_of: str = "") -> None:
-        """A question about a fact."""
         wording = self.draw.choice(fact.attribute["past" if tense == "past" else "ask"])
         text = wording.format(subject=fact.subject, when=self.when())
         self.asked.append(Asked(fact.name, tense, text, tuple(right), tuple(wrong), as_of))
@@ -271,7 +260,6 @@ class Pile:
         return f"{day.day} {month}", (f"{day.day} {month}", f"{month} {day.day}", f"{day.day} {month[:3]}", str(day))
 
     def spoken(self, day: date) -> str:
-        """The date of a document in one of the forms of the language."""
         if self.language == "zh":
             return self.draw.choice((f"{day.year}年{day.month}月{day.day}日", day.isoformat()))
         month = month_name[day.month]
@@ -284,7 +272,6 @@ class Pile:
         return start + timedelta(days=self.draw.randint(0, (end - start).days + 27))
 
     def when(self) -> str:
-        """How a question names the first stage."""
         if self.language == "zh":
             return f"{self.year}年" if self.is_wide else f"{self.year}年3月"
         return f"in {self.year}" if self.is_wide else f"in March {self.year}"
@@ -338,7 +325,6 @@ class Pile:
 
 
 def write_table(path: Path, rows: Sequence[Sequence[str]], moment: datetime) -> None:
-    """Rows as CSV or a sheet."""
     if path.suffix == ".csv":
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(rows)
@@ -351,7 +337,6 @@ def write_table(path: Path, rows: Sequence[Sequence[str]], moment: datetime) -> 
 
 
 def write_office(path: Path, title: str, parts: Sequence[str], moment: datetime) -> None:
-    """A Word file, or a slide."""
     made: Any = docx.Document() if path.suffix == ".docx" else pptx.Presentation()
     made.core_properties.created = made.core_properties.modified = moment
     if path.suffix == ".docx":
@@ -366,12 +351,9 @@ def write_office(path: Path, title: str, parts: Sequence[str], moment: datetime)
 
 @dataclass
 class Outcome:
-    """What came of a question."""
-
     asked: Asked
     language: str
     verdict: str
-    text: str
 
     @property
     def is_right(self) -> bool:
@@ -403,7 +385,6 @@ def verdict(asked: Asked, answer: Answer) -> str:
 
 
 def ask(release: Release, asked: Asked) -> Answer:
-    """The answer, of that day where the question is of one; today's where no day can be given."""
     can_be_of_a_day = asked.as_of and "as_of" in signature(release.ask).parameters
     given: dict[str, Any] = {"as_of": asked.as_of} if can_be_of_a_day else {}
     return release.ask(asked.text, **given)
@@ -448,12 +429,10 @@ def ingested(source: Path, home: Path) -> Release:
 
 
 def words_of(half: str) -> dict[str, Any]:
-    """The wordings of a half."""
     return tomllib.loads((Path(__file__).parent / f"revisions_{half}.toml").read_text(encoding="utf-8"))
 
 
 def run_half(half: str, seeds: int, folder: Path, trades: int) -> tuple[list[Outcome], Found]:
-    """Every pile of a half."""
     words = words_of(half)
     outcomes, found = [], Found()
     for trade, seed in product(words["trade"][:trades], range(seeds)):
@@ -461,9 +440,7 @@ def run_half(half: str, seeds: int, folder: Path, trades: int) -> tuple[list[Out
         pile = Pile(words[trade["language"]], trade, random.Random(name), folder / name / "documents")
         pile.fill()
         with ingested(pile.folder, folder / name / "home") as release:
-            for asked in pile.asked:
-                answer = ask(release, asked)
-                outcomes.append(Outcome(asked, pile.language, verdict(asked, answer), answer.text))
+            outcomes += [Outcome(each, pile.language, verdict(each, ask(release, each))) for each in pile.asked]
             count_rows(pile, revision_rows(release), found)
     return outcomes, found
 
@@ -486,7 +463,6 @@ def table(half: str, outcomes: Sequence[Outcome], found: Found) -> Iterator[str]
 
 
 def line(name: str, outcomes: Sequence[Outcome]) -> str:
-    """One row of the table."""
     if not outcomes:
         return f"{name:28}{0:6}"
     right = bootstrap([float(each.is_right) for each in outcomes])
@@ -499,16 +475,7 @@ def line(name: str, outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def shown(outcome: Outcome) -> str:
-    """A question, what is right, and the answer, to read."""
-    asked = outcome.asked
-    right, wrong = ([value.text for value in values] for values in (asked.right, asked.wrong))
-    head = f"[{outcome.verdict}] {asked.kind}, {asked.tense} {asked.as_of}"
-    return f"{head}\n  ? {asked.text}\n  = {right}, not {wrong}\n  > {outcome.text}"
-
-
 def missed(outcomes: Sequence[Outcome], found: Found) -> Iterator[str]:
-    """The goals that are not reached."""
     for tense, goal in GOALS.items():
         share = bootstrap([float(each.is_right) for each in outcomes if each.asked.tense == tense]).mean
         if share < goal:
@@ -517,40 +484,21 @@ def missed(outcomes: Sequence[Outcome], found: Found) -> Iterator[str]:
         yield f"false revisions: {found.false} of {found.pairs} pairs, {100 * MOST_FALSE:.0f} % is the most"
 
 
-def run_sets(folder: Path, most: int) -> None:
-    """Rows of `revisions` in documents of question sets, for each thousand events, and three of them to read."""
-    for name in ("musique-rules", "locomo", "dragonball-zh", "dragonball-en"):
-        source = folder / f"{name}.jsonl"
-        write_source(SETS[name]().lines[:most], source)
-        with ingested(source, folder / name) as release:
-            rows, events = revision_rows(release), len(release.sql("SELECT event_id FROM events").to_arrow())
-            print(f"{name:16}{events:7} events{len(rows):6} rows{1000 * len(rows) / events:9.2f} in a thousand events")
-            for row in rows[:3]:
-                print(f"    {row['kind']}: {row['earlier']}\n    {'':{len(row['kind'])}}  {row['later']}")
-
-
 def main() -> None:
-    """Print the tables of the halves that were asked for; exit code 1 where a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--developer", nargs="?", const="ab", choices=("a", "b", "ab"), help="only developer halves")
     parser.add_argument("--small", action="store_true", help="one pile for each language of half a")
     parser.add_argument("--seeds", type=int, default=3, help="piles for each trade and language")
-    parser.add_argument("--show", action="store_true", help="print answers of developer halves that are not right")
     parser.add_argument("--keep", type=Path, help="where documents and releases are kept")
-    parser.add_argument("--sets", action="store_true", help="count revisions in sets of questions instead")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = (given.keep or Path(scratch)).resolve()
-        if given.sets:
-            return run_sets(folder, 300 if given.small else 10_000)
         faults: list[str] = []
         for half in given.developer or ("a" if given.small else HALVES):
             outcomes, found = run_half(half, 1 if given.small else given.seeds, folder, 2 if given.small else 4)
             print("\n".join(table(half, outcomes, found)), end="\n\n")
             is_developer = HALVES[half] == "developer"
             faults = [*(faults if is_developer else ()), *(f"{half}, {each}" for each in missed(outcomes, found))]
-            if given.show and is_developer:
-                print("\n".join(map(shown, [each for each in outcomes if not each.is_right])))
     print("\n".join(faults) or "every goal is reached")
     sys.exit(bool(faults))
 

@@ -1,14 +1,13 @@
 """Milliseconds of a search, step by step, at growing sizes, next to plain vector search on the same vectors.
 
-    python benchmarks/search_speed.py [--sizes 10000,100000] [--vectors hashing,dense] [--out FILE]
+    python benchmarks/search_speed.py [--sizes 10000,100000] [--vectors hashing,dense]
     python benchmarks/search_speed.py --sizes 10000000 --vectors dense --dimension 96
 
 One query, one thread, warm; steps in processor time, the rest by the wall. `search` is `expand` and `rank` alone,
-`events` the vector step over all events, `plain` the same by an exact scan. Prints a table, writes JSON.
+`events` the vector step over all events, `plain` the same by an exact scan.
 """
 
 import argparse
-import json
 import os
 import resource
 import statistics
@@ -65,7 +64,6 @@ class Seed:
 
 
 def read_seed() -> Seed:
-    """MuSiQue passages with their recorded extraction, three to a chunk."""
     passages = pd.read_parquet(DATA / "musique_train.docs.parquet")
     recorded = pd.read_parquet(DATA / "musique_train.extraction.parquet").set_index("doc_id")["entities"]
     number: dict[str, int] = {}
@@ -85,13 +83,10 @@ def read_seed() -> Seed:
 
 
 def questions() -> list[str]:
-    """The 60 questions of the passages."""
     return pd.read_parquet(DATA / "musique_train.questions.parquet")["question"].tolist()
 
 
 class DenseEmbedder:
-    """Hashed vectors projected to few columns, as a model's would be."""
-
     def __init__(self, hashing: HashingEmbedder, dimension: int) -> None:
         self._hashing = hashing
         self.dimension = dimension
@@ -99,12 +94,10 @@ class DenseEmbedder:
         self.fingerprint = f"projected-{hashing.fingerprint}"
 
     def embed(self, texts: list[str]) -> np.ndarray:
-        """Rows of length 1."""
         return unit(self._hashing.embed(texts) @ self._matrix)
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
-    """Rows scaled to length 1."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(length > 0, length, 1)).astype(np.float32)
 
@@ -213,13 +206,11 @@ Milliseconds = list[float]
 
 
 def percentiles(times: Milliseconds) -> dict[str, float]:
-    """p50 and p95."""
     ordered = sorted(times)
     return {"p50": statistics.median(ordered), "p95": ordered[int(0.95 * (len(ordered) - 1))]}
 
 
 def timed(work: Callable[[], object], clock: Callable[[], float] = perf_counter) -> float:
-    """Milliseconds of one call, by the wall or by the processor."""
     start = clock()
     work()
     return 1000 * (clock() - start)
@@ -231,7 +222,6 @@ def worked(work: Callable[[], object]) -> float:
 
 
 def one_search(index: Index, question: str) -> np.ndarray:
-    """The whole search without hydrating."""
     reading = parse_query(index, Query(question))
     expansion = expand(index, reading, SAG)
     keys, trust = propagate(index, reading, expansion.keys, SAG)[-1], walk_trust(index, reading, expansion.seeds, SAG)
@@ -256,18 +246,6 @@ def steps(index: Index) -> dict[str, dict[str, float]]:
     return {name: percentiles(each) for name, each in times.items()}
 
 
-def recall(index: Index) -> float:
-    """Share of the fifty nearest events that the vector step finds, against the exact scan."""
-    vectors = index.arrays.vectors["events"]
-    if not isinstance(vectors, DenseVectors):
-        return 1.0
-    exact, found = DenseVectors(vectors.matrix), []
-    for question in questions():
-        asked = index.embedder.embed([question])
-        found.append(len(np.intersect1d(vectors.top(asked, 50)[0], exact.top(asked, 50)[0])) / 50)
-    return statistics.mean(found)
-
-
 def resident(task: tuple[str, int]) -> dict[str, float]:
     """Megabytes of a process that opened the arrays and answered every question once: its own, and mapped files."""
     index = open_grown(Path(task[0]), dense=task[1])
@@ -278,7 +256,6 @@ def resident(task: tuple[str, int]) -> dict[str, float]:
 
 
 def measure(size: int, kind: str, dimension: int) -> dict[str, object]:
-    """All figures at one size."""
     dense = dimension if kind == "dense" else 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -297,44 +274,35 @@ def measure(size: int, kind: str, dimension: int) -> dict[str, object]:
             "open_ms": min(opened),
             "first_ms": first,
             "steps_ms": steps(index),
-            "recall_at_50": recall(index),
         }
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             return found | {"resident_mb": pool.submit(resident, (str(folder), dense)).result()}
 
 
 def spoken(figures: dict[str, float]) -> str:
-    """Names and rounded figures."""
     return ", ".join(f"{name} {figure:.0f}" for name, figure in figures.items())
 
 
 def show(found: dict[str, object]) -> None:
-    """One block a measurement."""
     print(found["vectors"], found["sizes"])
     print(
         f"  build {found['build_seconds']:.1f} s, peak {found['build_peak_gb']:.1f} GB, disk {found['disk_gb']:.2f} GB"
     )
     print(f"  open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
-          f" resident {spoken(found['resident_mb'])} MB, recall@50 {found['recall_at_50']:.3f}")  # fmt: skip
+          f" resident {spoken(found['resident_mb'])} MB")  # fmt: skip
     for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
         print(f"  {name:8} p50 {each['p50']:8.2f}  p95 {each['p95']:8.2f} ms")
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="10000,100000")
     parser.add_argument("--vectors", default="hashing,dense")
     parser.add_argument("--dimension", type=int, default=DENSE, help="columns of dense vectors")
-    parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
-    results = []
     for size in map(int, chosen.sizes.split(",")):
         for kind in chosen.vectors.split(","):
-            results.append(measure(size, kind, chosen.dimension))
-            show(results[-1])
-    if chosen.out:
-        chosen.out.write_text(json.dumps(results, indent=1))
+            show(measure(size, kind, chosen.dimension))
 
 
 if __name__ == "__main__":

@@ -29,9 +29,11 @@ from urllib.parse import quote
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import psutil  # noqa: E402
-from sets import SETS, write_source  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import psutil  # noqa: E402
+
+from benchmarks.sets import SETS, write_source  # noqa: E402
 from sag_retrieval import Release, open_release  # noqa: E402
 
 SAG = [sys.executable, "-m", "sag_retrieval.cli.main"]
@@ -70,7 +72,6 @@ def at_once(port: int, questions: list[str], clients: int, is_done: Callable[[li
 
 
 def milliseconds(seconds: list[float]) -> str:
-    """p50 and p95."""
     p50, p95 = (1000 * statistics.quantiles(seconds, n=20)[place] for place in (9, 18))
     return f"p50 {p50:.1f} ms, p95 {p95:.1f} ms"
 
@@ -96,7 +97,6 @@ def one_by_one(release: Release, port: int, pid: int, questions: list[str]) -> N
 
 
 def main() -> None:
-    """Make the home, serve it, measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, usual in (("seconds", 60), ("clients", 32), ("requests", 10_000), ("releases", 10)):
         parser.add_argument(f"--{name}", type=int, default=usual)
@@ -120,7 +120,6 @@ def main() -> None:
 
 
 def measure(chosen, port, pid, questions, publish) -> None:  # noqa: ANN001
-    """Print each figure."""
     with open_release(chosen.home / "home") as release:
         print(f"{release.tables['events']:,} events, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
         one_by_one(release, port, pid, questions)

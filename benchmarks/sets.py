@@ -36,13 +36,21 @@ class Question:
 
     @property
     def is_held_out(self) -> bool:
-        """Whether it belongs to the half that the gates judge."""
         return is_held_out(self.question_id)
 
 
 def is_held_out(question_id: str) -> bool:
-    """Which half a question belongs to, by the hash of its id alone: one rule for every script."""
     return int(hashlib.blake2b(question_id.encode(), digest_size=8).hexdigest(), 16) % 2 == 1
+
+
+def hash_of(text: str) -> int:
+    """A number that a text always has, by which questions are drawn and divided."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest(), "big")
+
+
+def bare(text: str) -> str:
+    """Its letters and digits, for comparing passages."""
+    return "".join(filter(str.isalnum, text)).casefold()
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,6 @@ class QuestionSet:
 
 
 def read(name: str) -> pd.DataFrame:
-    """One table of the shared data."""
     return pd.read_parquet(DATA / f"{name}.parquet")
 
 
@@ -86,7 +93,7 @@ def musique_recorded() -> QuestionSet:
             {"content": sentence, "keys": [{"type": "name", "value": name} for name in _standing(names, sentence)]}
             for sentence in sentences(line["text"])
         ]
-        for triple in _recorded_triples(recorded.loc[line["id"]]) if line["events"] else ():
+        for triple in recorded_triples(recorded.loc[line["id"]]) if line["events"] else ():
             ends = {normal_name(end): end for end in (triple[0], triple[2])}
             event = max(line["events"], key=lambda event, ends=ends: len(_standing(ends, event["content"])))
             event.setdefault("triples", []).append(triple)
@@ -94,11 +101,11 @@ def musique_recorded() -> QuestionSet:
 
 
 def _recorded_names(row: Any) -> dict[str, str]:  # noqa: ANN401  a row of pandas
-    names = [*row.entities, *(end for head, _, tail in _recorded_triples(row) for end in (head, tail))]
+    names = [*row.entities, *(end for head, _, tail in recorded_triples(row) for end in (head, tail))]
     return {normal_name(name): name for name in names if normal_name(name)}
 
 
-def _recorded_triples(row: Any) -> list[list[str]]:  # noqa: ANN401  a row of pandas
+def recorded_triples(row: Any) -> list[list[str]]:  # noqa: ANN401  a row of pandas
     triples = (triple for triple in json.loads(row.triples) if isinstance(triple, list) and len(triple) == 3)
     return [triple for triple in triples if all(isinstance(part, str) for part in triple)]
 
@@ -178,7 +185,6 @@ def dragonball_recorded() -> QuestionSet:
 
 
 def lihua() -> QuestionSet:
-    """Chat logs; gold are logs."""
     lines = [
         _line(row.doc_id, re.sub(r"(\d{4})(\d\d)(\d\d).*", r"\1-\2-\3", row.doc_id), row.text)
         for row in read("lihua_world.docs").itertuples()
@@ -223,6 +229,5 @@ SMALL: Final[dict[str, Callable[[], QuestionSet]]] = {
 
 
 def write_source(lines: list[dict[str, Any]], path: Path) -> None:
-    """Write the lines as a source of documents."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")

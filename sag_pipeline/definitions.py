@@ -13,27 +13,15 @@ import dagster as dg
 from sag_pipeline.components.corpus import Corpus, corpus_definitions
 from sag_retrieval.core.settings import load_settings
 
-
-def _of_settings() -> dg.Definitions:
-    """The corpus of the settings.
-
-    Raises:
-        SettingsError: If `SAG_SCHEDULE`, `SAG_PRUNE_SCHEDULE` or `SAG_REPORT_SCHEDULE` is no cron expression.
-    """
-    settings = load_settings()
-    return dg.Definitions.merge(
-        corpus_definitions(
-            Corpus(
-                schedule=settings.schedule,
-                prune_schedule=settings.prune_schedule,
-                report_schedule=settings.report_schedule,
-                time_zone=settings.time_zone,
-            )
-        ),
-        dg.Definitions(
-            executor=dg.in_process_executor,  # a process per step costs 2 s per step
-        ),
-    )
-
-
-defs = _of_settings()
+settings = load_settings()
+defs = dg.Definitions.merge(
+    corpus_definitions(
+        Corpus(
+            schedule=settings.schedule,
+            prune_schedule=settings.prune_schedule,
+            report_schedule=settings.report_schedule,
+            time_zone=settings.time_zone,
+        )
+    ),
+    dg.Definitions(executor=dg.in_process_executor),  # a process per step costs 2 s per step
+)

@@ -34,7 +34,6 @@ from sag_retrieval.core.settings import load_settings
 from sag_retrieval.core.telemetry import span
 
 _BESIDE: Final = {"kg_output", "report", "storage"}
-"""Assets that no ingest makes."""
 _silent = getLogger(f"{__name__}.unrecorded")
 _silent.setLevel(CRITICAL)  # the command prints what there is to read
 
@@ -74,7 +73,7 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], run_id: str) -> _Outco
     try:
         with span("run", step=name, **{"dagster.run_id": run_id}):
             for asset in _assets_of(name):
-                table, verb = asset.body.__name__, asset.described.verb
+                table, verb = asset.body.__name__, asset.verb
                 report(table, 0, 0)
                 config = run_config.get("ops", {}).get(f"{verb}_{table}" if verb else table, {}).get("config", {})
                 run = SimpleNamespace(job_name=name, run_id=run_id)
@@ -92,7 +91,6 @@ def _unrecorded(name: str, run_config: Mapping[str, Any], run_id: str) -> _Outco
 
 
 def _assets_of(job: str) -> list[CorpusAsset]:
-    """The assets of a job: they are listed after those that they are made of."""
     names = {"communities", "report"}
     is_report = job == "report"
     return [
@@ -133,7 +131,6 @@ def _made(asset: CorpusAsset, resource: PipelineResource, run: Any, config: Mapp
 
 
 def _recorded(name: str, run_config: Mapping[str, Any], home: str, run_id: str) -> _Outcome:
-    """A job as a run of the instance."""
     from sag_pipeline.runs.dagster_runs import in_words, open_instance, process_tag  # noqa: PLC0415
 
     with open_instance() as instance:
@@ -191,7 +188,6 @@ def _corpus_of(home: str, instance: dg.DagsterInstance) -> tuple[CorpusSpec, dg.
 
 
 def _under(spec: CorpusSpec, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Run configuration of the corpus without a name, with the names of another."""
     renamed = {"resources": lambda _: spec.resource_key, "ops": spec.operation}
     return {part: {renamed[part](name): each for name, each in given.items()} for part, given in config.items()}
 
@@ -260,7 +256,6 @@ def run_ingest(
 
 
 def _failed_documents() -> dict[str, int]:
-    """Documents that a step could not process, or not completely, by step."""
     entries = Store(load_settings().home).ledger.entries("status IN ('failed', 'partial') AND kind = 'document'")
     return dict(Counter(entry.step for entry in entries))
 

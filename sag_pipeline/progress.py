@@ -67,15 +67,7 @@ def listener() -> ProgressListener:
 def reported(
     items: Iterable[AnyItem], step: str, name: Callable[[AnyItem], str], done: int = 0, total: int = 0
 ) -> Iterator[AnyItem]:
-    """The items, each reported to the listener as under way when it is taken.
-
-    Args:
-        items: What a step processes one by one.
-        step: Name of the step.
-        name: An item's name for people: its path or id.
-        done: Items processed before these.
-        total: Items of the step in all; 0: unknown.
-    """
+    """The items, each reported to the listener as under way when it is taken."""
     report = listener()
     for count, item in enumerate(items, done):
         report(step, count, total, name(item))

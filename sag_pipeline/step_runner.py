@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, Protocol
+from typing import Final
 
 from sag_pipeline.engines.engine import EngineFor
 from sag_pipeline.options import IngestOptions
@@ -53,19 +53,6 @@ class Maker:
     batch: int
     """Documents of a batch; a group has a whole number of batches."""
     commit: int
-    """Documents of a commit."""
-
-
-class ProgressCallback(Protocol):
-    """Receives the progress of a step."""
-
-    def __call__(self, step: str, done: int, total: int) -> None:
-        """`done` of `total` documents are committed."""
-        ...
-
-
-def ignore_progress(step: str, done: int, total: int) -> None:
-    """Ignore progress."""
 
 
 @dataclass(slots=True)
@@ -126,21 +113,8 @@ def by_model(work: Work) -> Maker:
     return Maker(make, _DOCUMENTS_A_GROUP, _DOCUMENTS_A_GROUP)
 
 
-def run_step(
-    store: Store,
-    step: StepSpec,
-    options: IngestOptions,
-    choose: Callable[[int], Maker],
-    progress: ProgressCallback = ignore_progress,
-) -> RunStats:
+def run_step(store: Store, step: StepSpec, options: IngestOptions, choose: Callable[[int], Maker]) -> RunStats:
     """Bring a table up to date with its inputs; unchanged documents are not read.
-
-    Args:
-        store: The store, locked.
-        step: The step of the table.
-        options: What its rows depend on.
-        choose: From the number of pending documents, who makes the rows.
-        progress: Called after each commit.
 
     Raises:
         ModelUnavailable, BudgetExceeded: After everything done so far was committed; the next run continues from there.
@@ -157,7 +131,6 @@ def run_step(
         made, waiting = STEP.joined(waiting), []
         store.commit_rows(step, pending[done : done + len(made.outputs)], made)
         done += len(made.outputs)
-        progress(step.name, done, len(pending))
 
     try:
         for made in maker.make(_batches(store, step, options, pending, maker.batch)):

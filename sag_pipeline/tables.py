@@ -16,56 +16,28 @@ from sag_pipeline.table import StoredTable
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, Summary, Triple
 from sag_retrieval.release.schema import ADDED, TABLES
 
+
+def _ours(name: str, **said: Any) -> StoredTable:  # noqa: ANN401  fields of the entry
+    return StoredTable(name=name, rule=f"sag_pipeline.table_rules:{name}", **said)
+
+
+_OF_CHUNKS: Final = ("documents", "summaries", "chunks")
 _OURS: Final = (
     StoredTable(name="documents", record=Document, version=6),
-    StoredTable(
-        name="summaries",
-        rule="sag_pipeline.table_rules:summaries",
-        record=Summary,
-        reads=("documents",),
-        version=7,
-        options=("summary", "header.title_by_model"),
-    ),
-    StoredTable(
-        name="sections",
-        rule="sag_pipeline.table_rules:sections",
-        record=Section,
-        reads=("documents",),
-        version=4,
-        options=("section", "header.section_summary"),
-    ),
-    StoredTable(
-        name="chunks",
-        rule="sag_pipeline.table_rules:chunks",
-        record=Chunk,
-        reads=("documents", "summaries", "sections"),
-        version=5,
-        options=("chunk", "header"),
-    ),
-    StoredTable(
-        name="events",
-        rule="sag_pipeline.table_rules:events",
-        record=Event,
-        reads=("documents", "summaries", "chunks"),
-        version=12,
-    ),
-    StoredTable(
-        name="keys",
-        rule="sag_pipeline.table_rules:keys",
+    _ours("summaries", record=Summary, reads=("documents",), version=7, options=("summary", "header.title_by_model")),
+    _ours("sections", record=Section, reads=("documents",), version=4, options=("section", "header.section_summary")),
+    _ours("chunks", record=Chunk, reads=("documents", "summaries", "sections"), version=5, options=("chunk", "header")),
+    _ours("events", record=Event, reads=_OF_CHUNKS, version=12),
+    _ours(
+        "keys",
         record=EventKey,
-        reads=("documents", "summaries", "chunks", "events"),
+        reads=(*_OF_CHUNKS, "events"),
         version=12,
         options=("recogniser",),
         by_source="key_schema",
         is_published=False,
     ),
-    StoredTable(
-        name="triples",
-        rule="sag_pipeline.table_rules:triples",
-        record=Triple,
-        reads=("documents", "chunks", "events", "keys"),
-        version=5,
-    ),
+    _ours("triples", record=Triple, reads=("documents", "chunks", "events", "keys"), version=5),
 )
 
 STORED: Final[dict[str, StoredTable]] = {
@@ -74,9 +46,7 @@ STORED: Final[dict[str, StoredTable]] = {
 """Every table kept by document, by name; an added one is described in the module of its step."""
 
 RECORDS: Final = {name: table.record for name, table in STORED.items()}
-"""The record of each."""
 VERSIONS: Final = {name: table.version for name, table in STORED.items()}
-"""The version of each one's step."""
 INPUTS: Final = {name: table.reads for name, table in STORED.items()} | {"vectors": ("chunks", "events", "keys")}
 """Tables that each step reads; vectors are kept by document too, but not as rows."""
 
@@ -104,11 +74,7 @@ def schema_of(table: str) -> pa.Schema:
 
 
 def with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of the schema; a nullable one that an older version did not write is null.
-
-    Raises:
-        KeyError: If another column is missing.
-    """
+    """The columns of the schema; a nullable one that an older version did not write is null."""
     for field in schema:
         if field.nullable and field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(len(rows), field.type))

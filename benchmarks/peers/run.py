@@ -1,6 +1,6 @@
 """Run other packages and `sag` on the same 200 MuSiQue passages, with the same scripted model and vectors.
 
-    python -m benchmarks.peers.run [--peers bm25s,lancedb,lightrag] [--envs FOLDER] [--out FILE]
+    python -m benchmarks.peers.run [--peers bm25s,lancedb,lightrag] [--envs FOLDER]
 
 Each package is installed into a virtual environment of its own and runs there, indexing and asking as separate
 processes that talk to a server on 127.0.0.1. The model says what a recorded model found in a passage (entities and
@@ -10,7 +10,6 @@ keys by the model find significantly less than keys by rules. Needs the network 
 """
 
 import argparse
-import hashlib
 import json
 import re
 import subprocess
@@ -28,13 +27,13 @@ import numpy as np
 import pandas as pd
 from aiohttp import web
 
+from benchmarks.sets import DATA, hash_of, recorded_triples
 from sag_retrieval.evaluation import bootstrap, paired_difference
 from sag_retrieval.evaluation.metrics import recall_at
 from tests.support.chat_server import ChatServer, Request, count_tokens, prompt_of, schema_of
 from tests.support.scripted_answers import numbered_events, read_well
 
 HERE = Path(__file__).parent
-DATA = HERE.parents[2] / "shared" / "data"
 PASSAGES, CUT, TOP_K = 200, 5, 20
 DIMENSION = 512
 _WORD = re.compile(r"\w+")
@@ -43,20 +42,20 @@ OURS, RULES = "sag", "sag-rules"
 
 @dataclass(frozen=True)
 class Peer:
-    """A package: its script, what is installed for it (nothing: it runs where this runs), and its model."""
+    """A package as `packages.py` names it, what is installed for it (nothing: it runs where this runs), its model."""
 
-    script: str
+    name: str
     packages: tuple[str, ...] = ()
     model: str = "scripted"
 
 
 PEERS = {
-    "bm25s": Peer("with_bm25s.py", ("bm25s==0.3.16", "PyStemmer")),
-    "lancedb": Peer("with_lancedb.py", ("lancedb==0.40.0", "openai")),
-    "lightrag": Peer("with_lightrag.py", ("lightrag-hku==1.5.7", "openai")),
-    "zleap-sag": Peer("with_zleap.py", ("zleap-sag==0.15.0",)),
-    RULES: Peer("with_sag.py", model="rules"),
-    OURS: Peer("with_sag.py"),
+    "bm25s": Peer("bm25s", ("bm25s==0.3.16", "PyStemmer")),
+    "lancedb": Peer("lancedb", ("lancedb==0.40.0", "openai")),
+    "lightrag": Peer("lightrag", ("lightrag-hku==1.5.7", "openai")),
+    "zleap-sag": Peer("zleap", ("zleap-sag==0.15.0",)),
+    RULES: Peer("sag", model="rules"),
+    OURS: Peer("sag"),
 }
 
 
@@ -65,7 +64,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help=f"names, separated by commas: {', '.join(PEERS)}")
     parser.add_argument("--envs", type=Path, help="where environments are kept between runs")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
     given = parser.parse_args()
     names = [name.strip() for name in given.peers.split(",")] if given.peers else list(PEERS)
     if set(names) - set(PEERS):
@@ -82,19 +80,16 @@ def main() -> int:
                 print(f"{name}: left out, {reason(error)}", flush=True)
     recall = recalls(found, gold)
     print("\n".join(table(found, recall)))
-    if given.out:
-        given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     both = {OURS, RULES} <= recall.keys()
     return int(both and paired_difference(recall[OURS], recall[RULES]).high < 0)
 
 
 def corpus() -> tuple[list[dict[str, str]], dict[str, list[str]], list[dict[str, str]]]:
-    """The passages, gold of each question, and the questions."""
     rows = pd.read_parquet(DATA / "musique_train.questions.parquet")
     gold = {row.qid: list(row.gold_doc_ids) for row in rows.itertuples()}
     every = pd.read_parquet(DATA / "musique_train.docs.parquet").set_index("doc_id")
     needed = {document for documents in gold.values() for document in documents}
-    others = sorted(set(every.index) - needed, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    others = sorted(set(every.index) - needed, key=hash_of)
     chosen = every.loc[sorted([*needed, *others[: PASSAGES - len(needed)]])]
     passages = [{"id": row.Index, "title": row.title, "text": row.text} for row in chosen.itertuples()]
     return passages, gold, [{"id": row.qid, "text": row.question} for row in rows.itertuples()]
@@ -116,7 +111,8 @@ def measured(name: str, task: Mapping[str, Any], envs: Path, folder: Path) -> di
         for phase in ("index", "query"):
             before, started = server.used(), time.monotonic()
             answer = folder / f"{phase}.json"
-            command = [str(python), str(HERE / peer.script), phase, str(folder / "task.json"), str(answer)]
+            script = [str(python), str(HERE / "packages.py"), peer.name]
+            command = [*script, phase, str(folder / "task.json"), str(answer)]
             subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
             used = {kind: count - before[kind] for kind, count in server.used().items()}
             told[phase] = json.loads(answer.read_text()) | {"used": used, "wall": time.monotonic() - started}
@@ -138,13 +134,11 @@ def environment(peer: Peer, folder: Path) -> Path:
 
 
 def reason(error: subprocess.CalledProcessError) -> str:
-    """The last line that a failed process wrote."""
     lines = [line for line in (error.stderr or "").splitlines() if line.strip()]
     return f"{lines[-1] if lines else 'no reason given'} (exit code {error.returncode})"
 
 
 def recalls(found: Mapping[str, Mapping[str, Any]], gold: Mapping[str, list[str]]) -> dict[str, dict[str, float]]:
-    """Recall of each question by peer."""
     return {
         name: {qid: recall_at(told["query"]["ranked"][qid], gold[qid], CUT) for qid in gold}
         for name, told in found.items()
@@ -152,7 +146,6 @@ def recalls(found: Mapping[str, Mapping[str, Any]], gold: Mapping[str, list[str]
 
 
 def table(found: Mapping[str, Mapping[str, Any]], recall: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """One line a peer, and what `sag` gains over it."""
     head = (f"R@{CUT}", "query CPU ms", "index CPU s", "chat calls", "chat tokens", "embedding tokens")
     lines = [f"{'':12}{head[0]:>7}" + "".join(f"{name:>18}" for name in head[1:])]
     for name, told in found.items():
@@ -190,7 +183,6 @@ class PeerServer(ChatServer):
         self.embedding_tokens = 0
 
     def used(self) -> dict[str, int]:
-        """What was used until now."""
         chat = self.input_tokens + self.output_tokens
         return {"calls": len(self.calls), "chat": chat, "embedding": self.embedding_tokens}
 
@@ -206,15 +198,12 @@ class PeerServer(ChatServer):
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a model once found in a passage."""
-
     text: str
     entities: tuple[str, ...]
     triples: tuple[tuple[str, str, str], ...]
 
     @property
     def names(self) -> list[str]:
-        """Entities and ends of triples, once each."""
         ends = (end for head, _, tail in self.triples for end in (head, tail))
         return list(dict.fromkeys([*self.entities, *ends]))
 
@@ -282,12 +271,11 @@ def _folded(text: str) -> str:
 
 
 def recorded(rows: Any) -> dict[str, Recorded]:  # noqa: ANN401  rows of pandas
-    """The recorded extraction of passages by their id; malformed triples are left out."""
+    """The recorded extraction of passages by their id."""
     found = {}
     for row in rows:
-        triples = (triple for triple in json.loads(row.triples) if isinstance(triple, list) and len(triple) == 3)
-        sound = tuple(tuple(t) for t in triples if all(isinstance(end, str) and end for end in t))
-        found[row.doc_id] = Recorded(row.text, tuple(name for name in row.entities if name), sound)
+        triples = tuple(tuple(each) for each in recorded_triples(row) if all(each))
+        found[row.doc_id] = Recorded(row.text, tuple(filter(None, row.entities)), triples)
     return found
 
 

@@ -168,7 +168,6 @@ def watch(
 
 
 def _in_a_line(report: Mapping[str, Any]) -> str:
-    """When a run ended, what it did to the documents, and the release that is current."""
     read = report["steps"]["documents"]
     counts = ", ".join(f"{read[name]:,} {name}" for name in ("new", "changed", "removed", "failed") if read[name])
     release = f"release {report['release']} {'is new' if report['is_new'] else 'stays'}"
@@ -209,22 +208,19 @@ def _run_options(given: Mapping[str, Any]) -> "RunOptions":
 
 
 def _stopped(*command: str) -> str:
-    """What an interrupted run leaves, and how to go on."""
-    from sag_pipeline.runs.status import kept_of  # noqa: PLC0415
+    from sag_pipeline.store.store import Store  # noqa: PLC0415
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
+    from sag_retrieval.release.releases import Releases  # noqa: PLC0415
 
-    kept = kept_of(load_settings())
-    release = f"release {kept.release} is still current" if kept.release else "no release is published yet"
+    home = load_settings().home
+    current, documents = Releases(home).current(), Store(home).ledger.document_count("documents")
+    release = f"release {current} is still current" if current else "no release is published yet"
     again = shlex.join(["sag", *command])
-    return f"stopped; {kept.documents:,} documents are read and kept, {release}; `{again}` continues where it stopped"
+    return f"stopped; {documents:,} documents are read and kept, {release}; `{again}` continues where it stopped"
 
 
 def _refuse_incomplete(report: Mapping[str, Any]) -> None:
-    """End the command with exit code 1 where the release lacks what the run was asked to put into it.
-
-    Raises:
-        SourceError: If a source could not be read, all its files were skipped, or a step failed for a document.
-    """
+    """End the command with exit code 1 where the release lacks what the run was asked to put into it."""
     faults = list(report["unread_sources"])
     read = report["steps"]["documents"]
     if read["failed"] and not read["new"] + read["changed"] + read["skipped"]:

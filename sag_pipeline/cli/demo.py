@@ -19,7 +19,6 @@ from sag_retrieval.core.settings import OFFLINE, load_settings
 from sag_retrieval.models.recording import UNANSWERED
 
 CHECKOUT = Path(__file__).parents[2] / "data" / "documents"
-"""The corpus in a clone of the repository."""
 PACKAGED = Path(__file__).parents[1] / "demo_corpus"
 """The corpus as packaged in a wheel: `documents/` and `questions.jsonl`."""
 QUESTIONS = ("q01", "q08")
@@ -27,23 +26,13 @@ QUESTIONS = ("q01", "q08")
 RECORDED = PACKAGED / "answers.jsonl.gz"
 """Answers to every prompt of this demo, as a careful reader of each wrote them."""
 _OVER_ALL = "What are the main risks?"
-"""A question about all documents."""
 _SHOWN_HITS = 3
 
 
 def run_demo(
     console: Console, working: Callable[[], AbstractContextManager[None]] = nullcontext, *, is_recorded: bool = False
 ) -> dict[str, Any]:
-    """Run every step on the demo corpus, print the results, and return what was made.
-
-    Args:
-        console: Where results are printed.
-        working: Entered around work that takes seconds, while nothing is printed: shows its progress.
-        is_recorded: Whether the recorded answers of a language model are used, in place of `SAG_CHAT_MODEL`.
-
-    Raises:
-        SourceError: If the corpus is missing: the package was not installed completely.
-    """
+    """Run every step on the demo corpus, print the results, and return what was made."""
     if is_recorded:
         os.environ["SAG_CHAT_MODEL"] = f"recorded:{RECORDED}"
     settings = load_settings()
@@ -88,7 +77,6 @@ def run_demo(
 
 
 def _answer(console: Console, release: Release, model: str, *, is_recorded: bool) -> None:
-    """Ask the questions, and of recorded answers one about all documents."""
     by = "from recorded answers of one" if is_recorded else f"by {model}"
     mode: Mode = "normal"
     if model == OFFLINE:
@@ -102,7 +90,6 @@ def _answer(console: Console, release: Release, model: str, *, is_recorded: bool
 
 
 def _head(console: Console, title: str, command: str) -> None:
-    """A heading, and the command that does the same."""
     console.print(f"\n[bold]{escape(title)}[/bold]", highlight=False)
     console.print(f"[dim]$ {escape(command)}[/dim]", highlight=False, soft_wrap=True)
 
@@ -111,9 +98,6 @@ def corpus(home: Path, checkout: Path = CHECKOUT, packaged: Path = PACKAGED) -> 
     """The demo's documents: those of the clone, or a copy below the home of those packaged in the wheel.
 
     A copy, because users should be able to open and change a source, which files of an installed package are not for.
-
-    Raises:
-        SourceError: If neither exists.
     """
     if checkout.is_dir():
         return checkout
@@ -125,7 +109,6 @@ def corpus(home: Path, checkout: Path = CHECKOUT, packaged: Path = PACKAGED) -> 
 
 
 def _shown(path: Path) -> str:
-    """The path as a user would type it in the working directory."""
     try:
         return path.relative_to(Path.cwd()).as_posix()
     except ValueError:
@@ -133,7 +116,6 @@ def _shown(path: Path) -> str:
 
 
 def _questions() -> list[str]:
-    """The questions of the demo, one in each language."""
     lines = map(json.loads, (PACKAGED / "questions.jsonl").read_text(encoding="utf-8").splitlines())
     asked = {line["id"]: line["question"] for line in lines}
     return [asked[name] for name in QUESTIONS]

@@ -161,7 +161,6 @@ def _show_faults(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def _failure(row: Mapping[str, Any]) -> str:
-    """What happened to a file or, in a later step, to its document."""
     return "skipped with errors" if row["step"] == "documents" else f"failed in {row['step']}"
 
 

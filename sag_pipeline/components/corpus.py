@@ -3,7 +3,6 @@
 `Corpus` is a Dagster component (`dg scaffold defs sag_pipeline.Corpus news`), and the argument of `corpus_definitions`.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,46 +31,16 @@ from sag_retrieval.core.settings import load_settings
 if TYPE_CHECKING:
     from sag_retrieval.reports.scope import Scope
 
-_log = logging.getLogger(__name__)
 _TICKS = 64
 """Ticks of a schedule that are looked at for its longest pause: a year of weeks, two months of days."""
-
-
 _TEMPLATE: Final = r"\{\{"
 """What is filled in when definitions are loaded, such as `{{ env.HOME }}`, is not known before."""
-
-
-def _field(one: str) -> str:
-    """A field of cron: one, a range or all of them, in steps, and lists of these."""
-    part = rf"(\*|\?|({one})(-({one}))?)(/[0-9]+)?"
-    return rf"{part}(,{part})*"
-
-
-_FIELDS: Final = r"\s+".join(
-    map(
-        _field,
-        (
-            "[0-5]?[0-9]",
-            "[01]?[0-9]|2[0-3]",
-            "0?[1-9]|[12][0-9]|3[01]|[lL]",
-            "0?[1-9]|1[0-2]|[A-Za-z]{3}",
-            "[0-7](#[1-5])?|[A-Za-z]{3}|[lL][0-7]",
-        ),
-    )
-)
-_NAMED: Final = "@(yearly|annually|monthly|weekly|daily|midnight|hourly)"
-_AS_TEXT: Final = {
-    "boolean": "^([Tt]rue|[Ff]alse|yes|no|on|off|0|1)$",
-    "integer": r"^\s*[-+]?[0-9.]",
-    "number": r"^\s*[-+]?[0-9.]",
-}
-"""How a value of a type begins where it is written as text."""
+_PART: Final = r"[0-9*?/,#LlA-Za-z-]+"
 CRON: Final = {
     "type": "string",
-    "pattern": rf"^\s*$|^\s*{_NAMED}\s*$|^\s*{_FIELDS}\s*$|{_TEMPLATE}",
+    "pattern": rf"^\s*($|@[a-z]+\s*$|({_PART}\s+){{4}}{_PART}\s*$)|{_TEMPLATE}",
     "examples": ["0 2 * * *"],
 }
-"""Minute, hour, day, month and weekday, or a name such as `@daily`."""
 
 
 def choice(values: Iterable[object]) -> dict[str, Any]:
@@ -95,7 +64,7 @@ def schema_of(options: type) -> dict[str, Any]:
 
 
 def _value(option: Option) -> dict[str, Any]:
-    """What an option takes; text is read as its type, and of other types only the description is given."""
+    """What an option takes; any text is read as its type when definitions are loaded."""
     presets = presets_of(option.hint)
     described = {"description": f"{option.meaning.rstrip('.')}. {option.expects.capitalize()}."}
     if presets is not None:
@@ -103,9 +72,8 @@ def _value(option: Option) -> dict[str, Any]:
     own = json_schema(option.hint)
     if "enum" in own:
         return choice(own["enum"]) | described
-    if own.get("type") not in _AS_TEXT:
-        return described
-    return own | {"type": [own["type"], "string"], "pattern": f"{_AS_TEXT[own['type']]}|{_TEMPLATE}"} | described
+    is_plain = own.get("type") in ("boolean", "integer", "number")
+    return described | ({"anyOf": [own, {"type": "string"}]} if is_plain else {})
 
 
 Cron = Annotated[str, dg.Resolver.default(json_schema_extra=CRON)]
@@ -114,8 +82,6 @@ RemovalWord = Annotated[
     dg.Resolver.default(model_field_type=str, json_schema_extra=choice(("absence", "tombstone"))),
 ]
 IngestNames = Annotated[dict[str, Any], dg.Resolver.default(json_schema_extra=schema_of(RunOptions))]
-
-
 Translation = Annotated[
     TranslationFn[str] | None, TranslationFnResolver(template_vars_for_translation_fn=lambda name: {"corpus": name})
 ]
@@ -167,8 +133,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     """Documents as a release that can be searched: assets, jobs, schedule, sensor and reports of one home."""
 
     name: str | None = Field(
-        default=None,
-        description="Prefix of its keys and names. In a component: by default the name of its folder.",
+        default=None, description="Prefix of its keys and names. In a component: by default the name of its folder."
     )
     home: str = Field(default="", description="Folder of its tables and releases; empty: SAG_HOME.")
     sources: list[str] = Field(default=[], description="Folders or files that are read; none: SAG_SOURCE.")
@@ -201,22 +166,13 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """The definitions of this corpus; its name is by default that of the component's folder.
-
-        Raises:
-            SettingsError: If a field is wrong, or another component has the same home.
-        """
-        _look_for(context, [table.asset for table in self.tables], self.name or context.path.name)
+        """The definitions of this corpus; its name is by default that of the component's folder."""
         same = [each for each in context.component_tree.get_all_components(Corpus) if each is not self]
         name = context.path.name if self.name is None else self.name
         return corpus_definitions(self.model_copy(update={"name": name}), beside=same)
 
     def spec(self) -> CorpusSpec:
-        """The corpus as its assets see it.
-
-        Raises:
-            SettingsError: If a name or an option is wrong.
-        """
+        """The corpus as its assets see it."""
         for name in (self.name or "corpus", *(each.name for each in self.reports)):
             if not (name.isascii() and name.isidentifier() and name == name.lower()):
                 raise SettingsError(f"name {name!r} is not made of small letters, digits and underscores; rename it")
@@ -302,7 +258,6 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
 
 
 def _built(corpus: Corpus, spec: CorpusSpec) -> tuple[list[dg.AssetsDefinition], list[dg.AssetsDefinition]]:
-    """The assets of every corpus, and those of its further reports."""
     return [each.build(spec) for each in ASSETS], [_report_asset(spec, each) for each in corpus.reports]
 
 
@@ -320,7 +275,6 @@ def _retry_policy(given: CorpusRetry) -> dg.RetryPolicy:
 
 
 def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Iterator[UnresolvedAssetJobDefinition]:
-    """The jobs of a corpus: `ingest`, `prune`, `export`, `report`, and one for each further report."""
     of_corpus = dg.AssetSelection.assets(*own)  # never what others feed it with
     communities = spec.shown("communities")
 
@@ -349,11 +303,7 @@ def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Itera
 
 
 def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
-    """A further report, whose options are the defaults of its configuration; its schedule says how old it may be.
-
-    Raises:
-        SettingsError: If an option is wrong.
-    """
+    """A further report, whose options are the defaults of its configuration; its schedule says how old it may be."""
     known = report.Reporting.model_fields
     for name in given.options:
         if name not in known:
@@ -372,7 +322,6 @@ def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
 
 
 def _scope(given: CorpusReport) -> "Scope":
-    """What a report is about."""
     from sag_retrieval.reports.scope import Scope  # noqa: PLC0415  definitions are loaded by every command
 
     config = report.Reporting(**given.options)
@@ -389,24 +338,6 @@ def _schedule(
         execution_timezone=time_zone,
         description=f"Runs the job {job.name} at {cron!r}, {time_zone}.",
     )
-
-
-def _look_for(context: dg.ComponentLoadContext, tables: Sequence[str], corpus: str) -> None:
-    """Warn of assets that no component defines, before Dagster refuses them; others may be merged in later."""
-    tree, known = context.component_tree, set[dg.AssetKey]()
-    for loc, declared in tree._component_decl_tree().items() if tables else ():  # noqa: SLF001  there is no other list
-        place = getattr(loc, "file_path", context.path)
-        is_corpus = isinstance(declared.component_type, type) and issubclass(declared.component_type, Corpus)
-        if not is_corpus and not context.path.is_relative_to(place):
-            known |= set(tree.build_defs_at_path(loc).resolve_all_asset_keys())
-    for name in tables:
-        if dg.AssetKey.from_user_string(name) not in known:
-            _log.warning(
-                "the corpus %r reads its documents from the asset %r, which no component of this project defines; "
-                "define it, or correct `asset` below `tables`",
-                corpus,
-                name,
-            )
 
 
 def _freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:

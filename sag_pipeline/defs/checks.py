@@ -189,7 +189,6 @@ def disk_has_room(free: float, releases: float) -> Check:
 
 
 def _current(store: Store) -> Manifest | None:
-    """The manifest of the current release; None without one that can be read."""
     try:
         return Manifest.read(Releases(store.home).path())
     except ReleaseError:

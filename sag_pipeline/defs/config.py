@@ -13,12 +13,7 @@ _PARTS = "_parts"
 
 
 def config_fields(options: type, *, without: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Pydantic fields for every option of a class; groups become nested configurations.
-
-    Args:
-        options: The options class.
-        without: Names, or groups, that are left out.
-    """
+    """Pydantic fields for every option of a class; groups become nested configurations."""
     found: dict[str, Any] = {}
     groups: dict[str, list[Option]] = {}
     presets = {option.name for option in options_of(options) if presets_of(option.hint)}
@@ -40,12 +35,7 @@ def config_fields(options: type, *, without: frozenset[str] = frozenset()) -> di
 
 
 def given_options(config: Any, names: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401  a Dagster configuration
-    """The values of a configuration as `build_options` takes them.
-
-    Args:
-        config: What was configured.
-        names: The fields that `config_fields` made.
-    """
+    """The values of a configuration as `build_options` takes them."""
     found: dict[str, Any] = {}
     for name in names:
         value = getattr(config, name)

@@ -14,13 +14,13 @@ sensors) takes its keys and names from `CorpusSpec`.
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from itertools import count
 from logging import ERROR, WARNING
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import dagster as dg
 
@@ -50,9 +50,7 @@ class CorpusSpec:
     resource: PipelineResource = field(default_factory=PipelineResource)
     """As defined, before any run configuration."""
     freshness: dg.FreshnessPolicy | None = None
-    """Of its release."""
     retry: dg.RetryPolicy | None = None
-    """Of its assets."""
     renamed: Mapping[dg.AssetKey, dg.AssetKey] = field(default_factory=dict)
     """Keys of its assets that a translation changed, to what they are now."""
 
@@ -84,13 +82,13 @@ class CorpusSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssetDescription:
-    """What is said of an asset besides its function; the same for every corpus."""
+class CorpusAsset:
+    """An asset that every corpus has: its function, and what is said of it besides."""
 
+    body: Callable[..., Any]
     group: str
     deps: Sequence[str] = ()
-    """Assets before it, by bare name."""
-    kinds: frozenset[str] = frozenset()
+    kinds: Collection[str] = ()
     """What Dagster shows it is made with."""
     reads: tuple[str, ...] | None = None
     """It is a table of the catalogue, made of these tables; empty: of the inputs of its step."""
@@ -101,15 +99,6 @@ class AssetDescription:
     is_release: bool = False
     """Whether the schedule of the corpus says how old it may be."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Other arguments of `dg.asset`."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusAsset:
-    """An asset that every corpus has."""
-
-    body: Callable[..., Any]
-    described: AssetDescription
 
     def build(
         self,
@@ -118,52 +107,39 @@ class CorpusAsset:
         config: type[dg.Config] | None = None,
         freshness: dg.FreshnessPolicy | None = None,
     ) -> dg.AssetsDefinition:
-        """The asset of one corpus.
-
-        Args:
-            spec: The corpus.
-            name: The last part of its key, if that is not the function's name.
-            config: The class of its configuration, if that is not the function's.
-            freshness: How old it may be.
-        """
-        table, said = name or self.body.__name__, self.described
+        """The asset of one corpus, with a name and a configuration other than the function's where they are given."""
+        table = name or self.body.__name__
         key = spec.key(table)
         shared: dict[str, Any] = {
             "key": key,
-            "group_name": spec.named(said.group),
-            "deps": [spec.key(dep) for dep in said.deps],
-            "kinds": set(said.kinds),
+            "group_name": spec.named(self.group),
+            "deps": [spec.key(dep) for dep in self.deps],
+            "kinds": set(self.kinds),
             "owners": ["team:sag"],
-            **(catalogued(table, said.reads, spec.shown) if said.reads is not None else {}),
-            "freshness_policy": spec.freshness if said.is_release else freshness,
-            **said.more,
+            **(catalogued(table, self.reads, spec.shown) if self.reads is not None else {}),
+            "freshness_policy": spec.freshness if self.is_release else freshness,
+            **self.more,
         }
         if "tables" in inspect.signature(self.body).parameters:
             fed = enumerate(spec.tables)
             shared["ins"] = {f"table_{n}": dg.AssetIn(dg.AssetKey.from_user_string(name)) for n, name in fed}
-        pool, checks = spec.pool if said.is_writing else None, check_specs(self.body.__name__, key)
+        running: dict[str, Any] = {
+            "pool": spec.pool if self.is_writing else None,
+            "check_specs": check_specs(self.body.__name__, key),
+            "retry_policy": spec.retry,
+        }
         body = _bound(self.body, spec, config)
-        if said.verb:
-            operation = spec.operation(f"{said.verb}_{table}")
+        if self.verb:
             one = dg.AssetSpec(**shared, description=inspect.getdoc(self.body))
-            return dg.multi_asset(name=operation, specs=[one], pool=pool, check_specs=checks, retry_policy=spec.retry)(
-                body
-            )
-        made: dg.AssetsDefinition = dg.asset(**shared, pool=pool, check_specs=checks, retry_policy=spec.retry)(body)
+            return dg.multi_asset(name=spec.operation(f"{self.verb}_{table}"), specs=[one], **running)(body)
+        made: dg.AssetsDefinition = dg.asset(**shared, **running)(body)
         return made
 
 
-def corpus_asset(*, group: str, kinds: Iterable[str] = (), **said: Any) -> Callable[[Callable[..., Any]], CorpusAsset]:  # noqa: ANN401
-    """Declare an asset that every corpus has.
-
-    Args:
-        group: Its group.
-        kinds: What Dagster shows it is made with.
-        said: Other fields of `AssetDescription`; what is none of them is an argument of `dg.asset`.
-    """
-    own = {name: said.pop(name) for name in list(said) if name in AssetDescription.__dataclass_fields__}
-    described = AssetDescription(group=group, kinds=frozenset(kinds), **own, more=said)
-    return lambda body: CorpusAsset(body, described)
+def corpus_asset(**said: Any) -> Callable[[Callable[..., Any]], CorpusAsset]:  # noqa: ANN401  of two callables
+    """Declare an asset that every corpus has, by fields of `CorpusAsset`; others are arguments of `dg.asset`."""
+    own = {name: said.pop(name) for name in list(said) if name in CorpusAsset.__dataclass_fields__}
+    return lambda body: CorpusAsset(body=body, **own, more=said)
 
 
 def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] | None) -> Callable[..., Any]:
@@ -231,16 +207,13 @@ def record_home(context: dg.AssetExecutionContext, spec: CorpusSpec, resource: P
 
     A key belongs to the home of its newest materialization. A run that Dagster started takes a key over from a command
     or from a home that is gone, never from another home that Dagster serves.
-
-    Raises:
-        SettingsError: If run configuration names another home than the corpus has, or the key belongs to another.
     """
-    home = home_of(resource)
-    is_command = is_launched_here()
+    home, is_command = home_of(resource), is_launched_here()
     if not is_command:
         if home != home_of(spec.resource):
+            whose = f"the corpus {spec.name!r} has" if spec.name else "this pipeline has"
             raise SettingsError(
-                f"the run names the home {home}, but {_whose(spec)} {home_of(spec.resource)}; "
+                f"the run names the home {home}, but {whose} {home_of(spec.resource)}; "
                 "leave `home` out of its configuration, or define another corpus for that home"
             )
         owner = owner_of(context.instance, context.asset_key)
@@ -255,17 +228,12 @@ def record_home(context: dg.AssetExecutionContext, spec: CorpusSpec, resource: P
     context.add_asset_metadata({HOME: dg.MetadataValue.path(home), _COMMAND: is_command})
 
 
-def _whose(spec: CorpusSpec) -> str:
-    return f"the corpus {spec.name!r} has" if spec.name else "this pipeline has"
-
-
 def home_of(resource: PipelineResource) -> str:
     """The home that a resource leads to, as one spelling."""
     return os.path.realpath(resource.settings().home)
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(NamedTuple):
     """What an asset's key belongs to."""
 
     home: str
@@ -295,7 +263,10 @@ def beating(context: dg.AssetExecutionContext, seconds: float = SECONDS) -> Iter
 
     def tell(pace: Pace, gauges: Mapping[str, Callable[[], float]]) -> None:
         figures = _figures(context, pace, gauges)
-        context.log.info("%s", _line(figures, gauges))
+        whole = f"{figures['done']:,} of {figures['total']:,}" if figures["total"] else f"{figures['seconds']:,} s"
+        shown = [name for name in ("per_second", "item", *gauges) if figures.get(name)]
+        rest = (f"{name.replace('_', ' ')} {figures[name]}" for name in shown)
+        context.log.info("%s", ", ".join([f"{figures['step']}: {whole}", *rest]))
         if next(told) % _OBSERVED == 0:
             metadata = {**figures, "dagster_run": context.run.run_id}
             context.instance.report_runless_asset_event(dg.AssetObservation(context.asset_key, metadata=metadata))
@@ -306,8 +277,7 @@ def beating(context: dg.AssetExecutionContext, seconds: float = SECONDS) -> Iter
 
 def _figures(
     context: dg.AssetExecutionContext, pace: Pace, gauges: Mapping[str, Callable[[], float]]
-) -> dict[str, float | int | str]:
-    """What is done, how fast, and what it has cost so far."""
+) -> dict[str, Any]:
     step, done, total, item = pace.at
     return {
         "step": step or context.asset_key.path[-1],
@@ -318,11 +288,3 @@ def _figures(
         **({"item": item} if item else {}),
         **{name: read() for name, read in gauges.items()},
     }
-
-
-def _line(figures: Mapping[str, float | int | str], gauges: Iterable[str]) -> str:
-    """The same as a line of the log."""
-    whole = f"{figures['done']:,} of {figures['total']:,}" if figures["total"] else f"{figures['seconds']:,} s"
-    shown = ("per_second", "item", *gauges)
-    rest = (f"{name.replace('_', ' ')} {figures[name]}" for name in shown if figures.get(name))
-    return ", ".join([f"{figures['step']}: {whole}", *rest])

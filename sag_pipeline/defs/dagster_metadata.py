@@ -1,16 +1,14 @@
 """What the catalogue of Dagster shows of each table: columns and their meaning, lineage, version of the code."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, Final, TypedDict
-from warnings import catch_warnings, simplefilter
 
 import dagster as dg
 import pyarrow as pa
 
 from sag_pipeline.defs.checks import CHECKS, TableCheck
 from sag_pipeline.publish.checks import MEANINGS, Check
-from sag_pipeline.tables import INPUTS, RECORDS, STORED, VERSIONS, schema_of
+from sag_pipeline.tables import INPUTS, RECORDS, VERSIONS, schema_of
 from sag_retrieval.release.schema import TABLES
 
 _OWNERS: Final = {
@@ -31,14 +29,6 @@ _ADDED: Final = {
 }
 """Meanings of columns that only the pipeline's own tables have."""
 
-
-_MAKERS: Final = {
-    "documents": "sag_pipeline.sync.sync",
-    "event_keys": "sag_pipeline.publish.links",
-    "idf": "sag_pipeline.publish.links",
-    "revisions": "sag_pipeline.publish.revisions",
-}
-"""Modules that make tables without a rule."""
 _ASKED: Final = ("summaries", "sections", "events", "keys", "triples")
 """Tables about which a language model is asked, where the settings name one: what costs money."""
 
@@ -52,13 +42,7 @@ class CatalogueEntry(TypedDict):
 
 
 def catalogued(table: str, reads: tuple[str, ...], key: Callable[[str], dg.AssetKey]) -> CatalogueEntry:
-    """The entry of a table in the catalogue: its columns, their lineage, and the version of its code.
-
-    Args:
-        table: The table, named like its asset.
-        reads: Tables it is made of; empty: those that its step reads.
-        key: The key of the asset of a table.
-    """
+    """The entry of a table in the catalogue: its columns, their lineage, and the version of its code."""
     schema = _schema(table)
     upstream = set(reads or INPUTS.get(table, ()))
     lineage = {
@@ -71,7 +55,6 @@ def catalogued(table: str, reads: tuple[str, ...], key: Callable[[str], dg.Asset
         "metadata": {
             "dagster/column_schema": dg.TableSchema([_column(table, field) for field in schema]),
             **({"dagster/column_lineage": dg.TableColumnLineage(lineage)} if lineage else {}),
-            "dagster/code_references": _code(table),
         },
         "tags": {
             "sag/made_by": "document" if table in RECORDS else "corpus",
@@ -80,23 +63,8 @@ def catalogued(table: str, reads: tuple[str, ...], key: Callable[[str], dg.Asset
     }
 
 
-def _code(table: str) -> dg.CodeReferencesMetadataValue:
-    """The file with the rule of a table, rather than that of its asset, which only calls it."""
-    module = _MAKERS.get(table) or STORED[table].rule.partition(":")[0]
-    found = find_spec(module)
-    path = found.origin if found and found.origin else ""
-    with catch_warnings():
-        simplefilter("ignore", dg.BetaWarning)  # a warning at each start would say nothing to who runs the pipeline
-        return dg.CodeReferencesMetadataValue(code_references=[dg.LocalFileCodeReference(file_path=path, label=module)])
-
-
 def check_specs(asset: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
-    """The checks of an asset; those that are more than a warning stop what follows, so that nothing is published.
-
-    Args:
-        asset: Its bare name; one that is not known has none.
-        key: Its key in a corpus.
-    """
+    """The checks of an asset; those that are more than a warning stop what follows, so that nothing is published."""
     checks = [*CHECKS.get(asset, ()), *(_OF_RELEASE if asset == "release" else ())]
     return [
         dg.AssetCheckSpec(check.name, asset=key, description=check.meaning, blocking=check.blocks) for check in checks
@@ -107,12 +75,7 @@ _OF_RELEASE: Final = [TableCheck(name, meaning, blocks=True) for name, meaning i
 
 
 def check_result(check: Check, **of: str) -> dg.AssetCheckResult:
-    """The outcome of a check with its figures; one that blocks nothing is a warning.
-
-    Args:
-        check: The check.
-        of: What was checked, such as `release="r0123"`: of a refused one Dagster names the materialization before it.
-    """
+    """The outcome of a check with its figures; one that blocks nothing is a warning."""
     blocks = _BLOCKS.get(check.name, True)
     return dg.AssetCheckResult(
         check_name=check.name,

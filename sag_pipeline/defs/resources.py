@@ -1,13 +1,11 @@
 """Settings, store and models as one Dagster resource, and the metadata that every asset reports."""
 
 import logging
-from base64 import b64encode
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,11 +19,11 @@ from sag_pipeline.engines.engine import engine_for
 from sag_pipeline.engines.tasks import Engine
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.llm.extract import model_of
-from sag_pipeline.options import IngestOptions, RunOptions
-from sag_pipeline.progress import listener, offer
-from sag_pipeline.runs.reprocess import cost_again, documents_again, is_again
+from sag_pipeline.options import RunOptions
+from sag_pipeline.progress import offer
+from sag_pipeline.runs.reprocess import documents_again, is_again
 from sag_pipeline.sources.folders import is_launched_here
-from sag_pipeline.step_runner import ProgressCallback, RunStats, Work, by_model, by_rules, run_step, step_of
+from sag_pipeline.step_runner import RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Ledger
 from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.tables import to_table
@@ -39,13 +37,10 @@ from sag_retrieval.language.words import printable
 from sag_retrieval.models.cached_chat import CachedChat, cost_of, open_cached_chat
 
 _EXAMPLES = 5
-_ROW, _BAR, _LABEL = 22, 320, 170
-"""Pixels of a bar chart: height of a row, longest bar, width of the labels."""
 _WARNINGS: Final = 1_000
 """Documents of a step that the log of a run names; a log of a million lines is read by nobody."""
 _log = logging.getLogger(__name__)
 KEY: Final = "sag"
-"""Of this resource, in definitions and in run configuration."""
 POOL: Final = "sag"
 """Concurrency pool of the assets that write to the home: with a limit of 1 (`dagster.yaml`), a second run is queued."""
 _FIELDS: Final = config_fields(RunOptions)
@@ -107,19 +102,12 @@ class PipelineResource(_Configured):
             self._ledger = store.ledger
             yield store
 
-    def options(self) -> IngestOptions:
-        """The options that steps take."""
-        return self.run_options().steps
-
     def engine_for(self, pending: int) -> Engine:
         """The engine of the settings, for a step with this number of pending documents."""
         return engine_for(self.settings().engine, pending, self.run_options().worker)
 
     def extract(
-        self,
-        context: dg.AssetExecutionContext,
-        table: str,
-        asked: Callable[[CachedChat, Store], Work],
+        self, context: dg.AssetExecutionContext, table: str, asked: Callable[[CachedChat, Store], Work]
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table up to date by the language model, or by rules where the settings name none."""
         settings, run = self.settings(), self.run_options()
@@ -130,18 +118,15 @@ class PipelineResource(_Configured):
                 return self.make(context, table)
             step = step_of(table, run.steps, model_of(table, chat, settings.language, run.key))
             with self.store() as store:
-                again = self.redo(context, store, table)
+                self.redo(context, store, table)
                 chat.ask_again(is_again(store, run.reprocess))
-                if again:
-                    told = cost_again(store, chat, run, settings.language, table, again)
-                    context.log.info("%s: %s", table, told)
                 offer(
                     tokens=lambda: sum(chat.cost_so_far()[name] for name in ("input_tokens", "output_tokens")),
                     cost=lambda: chat.cost_so_far()["cost"],
                 )
                 try:
                     work = by_model(asked(chat, store))
-                    tally = run_step(store, step, run.steps, lambda _: work, progress_of(context))
+                    tally = run_step(store, step, run.steps, lambda _: work)
                 except ModelUnavailable as error:
                     if is_launched_here() or not self.outage_retries:
                         raise  # whoever typed a command sees the reason at once
@@ -152,23 +137,22 @@ class PipelineResource(_Configured):
                 warn_of(context, store, table)
                 return result_of(store, step, tally, **cost_of(calls))
 
-    def redo(self, context: dg.AssetExecutionContext, store: Store, table: str) -> Collection[str]:
+    def redo(self, context: dg.AssetExecutionContext, store: Store, table: str) -> None:
         """Let the step of a table do again what the run is to do again; what a repeated step has done stays done."""
         wanted = self.run_options().reprocess
         if not wanted or context.retry_number:
-            return ()
+            return
         documents = documents_again(store, table, wanted)
         context.log.info("%s: %s documents are done again", table, f"{len(documents):,}")
         store.redo(table, documents)
-        return documents
 
     def make(self, context: dg.AssetExecutionContext, table: str) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table kept by document up to date by its rule and report what was done."""
-        options, choose = self.options(), partial(by_rules, self.engine_for)
+        options = self.run_options().steps
         step = step_of(table, options)
         with self.store() as store:
             self.redo(context, store, table)
-            tally = run_step(store, step, options, choose, progress_of(context))
+            tally = run_step(store, step, options, partial(by_rules, self.engine_for))
             warn_of(context, store, table)
             return result_of(store, step, tally)
 
@@ -183,17 +167,6 @@ def warn_of(context: dg.AssetExecutionContext, store: Store, table: str) -> None
         context.log.warning("%s: %s%s %s: %s", table, printable(place), line, said, printable(entry.reason))
     if len(wrong) > _WARNINGS:
         context.log.warning("%s: %s more; see sag status", table, f"{len(wrong) - _WARNINGS:,}")
-
-
-def progress_of(context: dg.AssetExecutionContext) -> ProgressCallback:
-    """Report progress to the log of the run and to the listener of this context."""
-    outer = listener()
-
-    def progress(step: str, done: int, total: int) -> None:
-        context.log.info("%s: %s of %s documents", step, f"{done:,}", f"{total:,}")
-        outer(step, done, total)
-
-    return progress
 
 
 def result_of(
@@ -225,26 +198,6 @@ def place_of(home: Path, table: str) -> dict[str, str]:
 def now() -> str:
     """The current time as manifests have it: ISO, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def bars(values: Mapping[str, float], title: str) -> str:
-    """A bar chart as a Markdown image; an empty mapping gives a line of text."""
-    if not values:
-        return f"{title}: nothing yet"
-    most = max(values.values()) or 1
-    rows = "".join(
-        f'<text x="{_LABEL - 8}" y="{_ROW * n + 40}" text-anchor="end">{escape(name)}</text>'
-        f'<rect x="{_LABEL}" y="{_ROW * n + 27}" width="{max(1, _BAR * value / most):.0f}" height="16" fill="#4f7cac"/>'
-        f'<text x="{_LABEL + _BAR * value / most + 6:.0f}" y="{_ROW * n + 40}">{value:,.0f}</text>'
-        for n, (name, value) in enumerate(values.items())
-    )
-    width, height = _LABEL + _BAR + 90, _ROW * len(values) + 40
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
-        f'<text x="8" y="16" font-weight="bold">{escape(title)}</text>{rows}</svg>'
-    )
-    return f"![{title}](data:image/svg+xml;base64,{b64encode(picture.encode()).decode()})"
 
 
 def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> dg.MetadataValue:

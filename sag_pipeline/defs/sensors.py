@@ -53,13 +53,7 @@ def sensors_of(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> Iterat
 
 
 def changed_sensor(spec: CorpusSpec, job: UnresolvedAssetJobDefinition, scope: "Scope") -> dg.SensorDefinition:
-    """A sensor that starts the job of a report after a release that changes what the report is about.
-
-    Args:
-        spec: The corpus.
-        job: It writes the report.
-        scope: What the report is about.
-    """
+    """A sensor that starts the job of a report after a release that changes what the report is about."""
 
     @dg.sensor(
         name=f"{job.name}_changed",
@@ -69,7 +63,6 @@ def changed_sensor(spec: CorpusSpec, job: UnresolvedAssetJobDefinition, scope: "
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def changed(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        """Compare what the report selects in the current release with what it selected in the last one."""
         home = spec.resource.settings().home
         current = Releases(home).current()
         if current is None:
@@ -95,8 +88,6 @@ def changed_sensor(spec: CorpusSpec, job: UnresolvedAssetJobDefinition, scope: "
 
 
 def _inbox(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
-    """A sensor that starts an ingest when a source has changed."""
-
     @dg.sensor(
         name=spec.named("inbox"),
         job=ingest,
@@ -104,7 +95,6 @@ def _inbox(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> dg.SensorD
         description="Starts an ingest when a source has changed.",
     )
     def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        """Request a run for each change of the sources, once they rest, and again for one whose run failed."""
         sources = spec.sources or (load_settings().source,)
         local = [source for source in sources if not names_web(source)]  # a schedule reads the web, no look a minute
         states = [state_of_bucket(source) if names_bucket(source) else state_of(Path(source)) for source in local]
@@ -135,16 +125,13 @@ class _Watched:
     """What the sensor of a source remembers from one look to the next."""
 
     asked: str = ""
-    """State for which a run was requested last."""
     seen: str = ""
-    """State at the last look."""
     looks: int = 0
     """Looks since a change that was not requested yet."""
     number: int = 0
     """Runs requested so far: a state that comes back is a new request."""
     tries: int = 0
     at: float = 0.0
-    """When the last run was requested."""
 
     @classmethod
     def read(cls, cursor: str | None) -> "_Watched":
@@ -155,11 +142,9 @@ class _Watched:
 
     @property
     def run_key(self) -> str:
-        """One for each request."""
         return f"{self.asked}:{self.number}" if self.number else self.asked
 
     def text(self) -> str:
-        """The cursor."""
         return json.dumps(asdict(self))
 
     def next(self, state: str, now: float, has_failed: Callable[[], bool]) -> "_Watched":
@@ -183,8 +168,6 @@ def _has_failed(instance: dg.DagsterInstance, run_key: str) -> bool:
 
 
 def _fed(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition, table: str) -> dg.SensorDefinition:
-    """A sensor that starts an ingest when an asset that feeds the corpus was made."""
-
     @dg.asset_sensor(
         asset_key=dg.AssetKey.from_user_string(table),
         name=spec.named(f"fed_by_{table.replace('/', '_')}"),
@@ -192,7 +175,6 @@ def _fed(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition, table: str) -> 
         description=f"Starts an ingest when {table} was materialized.",
     )
     def fed(context: dg.SensorEvaluationContext, event: dg.EventLogEntry) -> dg.RunRequest:  # noqa: ARG001  Dagster's
-        """Request one run per materialization."""
         return dg.RunRequest(run_key=f"{event.run_id}:{event.timestamp}")
 
     return fed
@@ -208,12 +190,7 @@ cause is not shown."""
 
 
 def tell(settings: Settings, told: Mapping[str, Any]) -> str:
-    """Send a message to where SAG_ALERT says; why it could not be sent, empty if it was or nobody is named.
-
-    Args:
-        settings: The settings.
-        told: Plain values, with `subject` and `run_id`.
-    """
+    """Send a message to where SAG_ALERT says; why it could not be sent, empty if it was or nobody is named."""
     target = settings.alert
     if not target:
         return ""
@@ -226,12 +203,7 @@ def tell(settings: Settings, told: Mapping[str, Any]) -> str:
 
 
 def failure_sensor(spec: CorpusSpec, keys: Collection[dg.AssetKey]) -> dg.SensorDefinition:
-    """A sensor that tells of failed runs of a corpus.
-
-    Args:
-        spec: The corpus.
-        keys: Its assets.
-    """
+    """A sensor that tells of failed runs of a corpus."""
     is_on = bool(load_settings().alert)
 
     @dg.run_failure_sensor(
@@ -261,7 +233,6 @@ def _failed_by_itself(event: dg.DagsterEvent) -> bool:
 
 
 def _assets_of(context: dg.RunFailureSensorContext) -> set[dg.AssetKey]:
-    """The assets that a run was to make: those it was started for, else those that it planned."""
     chosen = context.dagster_run.asset_selection
     if chosen:
         return set(chosen)

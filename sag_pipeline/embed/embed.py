@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from sag_pipeline.embed.tasks import EmbedderOf, TextBatch
 from sag_pipeline.engines.engine import LOCAL, EngineFor, here
 from sag_pipeline.engines.tasks import Engine
+from sag_pipeline.progress import listener
 from sag_pipeline.publish.build import Embedding, embedded_texts
-from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
+from sag_pipeline.step_runner import RunStats
 from sag_pipeline.store.lance_tables import SEALED
 from sag_pipeline.store.step_batch import StepResult
 from sag_pipeline.store.store import Pending, StepSpec, Store
@@ -241,7 +242,6 @@ def embed_pending(
     store: Store,
     step: StepSpec,
     embedding: Embedding,
-    progress: ProgressCallback = ignore_progress,
     *,
     engine: EngineFor = here,
 ) -> RunStats:
@@ -255,7 +255,7 @@ def embed_pending(
         store.commit(step, dict.fromkeys(pending, StepResult()))
         tally.counts.update("new" if each.is_new else "changed" for each in pending)
     elif pending:
-        _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally, progress)
+        _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally)
         embedding.vectors.compact()
     tally.counts["skipped"] = store.ledger.document_count(step.name) - len(pending)
     tally.seconds = time.perf_counter() - started
@@ -276,7 +276,6 @@ def _embed(
     made: NewVectors,
     pending: Sequence[Pending],
     tally: RunStats,
-    progress: ProgressCallback,
 ) -> None:
     done, committed = 0, 0
 
@@ -294,7 +293,7 @@ def _embed(
             tally.counts["rows"] += count
             if number % len(KINDS) == 0:
                 done = min(done + _DOCUMENTS_A_BATCH, len(pending))
-                progress(step.name, done, len(pending))
+                listener()(step.name, done, len(pending))
             if made.is_due():
                 commit()
     finally:  # what was paid for stays, whatever ended the run

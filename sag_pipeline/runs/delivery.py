@@ -34,7 +34,6 @@ class Message:
     """Of the file or the folder that it becomes."""
     subject: str
     told: Mapping[str, Any]
-    """Plain values."""
     text: str = ""
     """Body of an e-mail; empty: the plain values by line."""
     attachment: Path | None = None
@@ -45,24 +44,14 @@ class Message:
 
 
 def check_target(target: str) -> None:
-    """Refuse what is neither an address of the web, nor of e-mail, nor a folder.
-
-    Raises:
-        SettingsError: With what it may be.
-    """
+    """Refuse what is neither an address of the web, nor of e-mail, nor a folder."""
     is_known = target.startswith((*_WEB, MAIL)) or "://" not in target
     if not target.strip() or not is_known or target == MAIL:
         raise SettingsError(f"{target!r} is no place to deliver to; write https://…, mailto:NAME@HOST or a folder")
 
 
 def send(target: str, smtp: str, message: Message) -> str:
-    """Send a message; why it could not be sent, empty if it was.
-
-    Args:
-        target: `https://…` (or `http://…`), `mailto:NAME@HOST` or a folder.
-        smtp: The server that sends e-mails, as `SAG_SMTP` has it.
-        message: What is sent.
-    """
+    """Send a message; why it could not be sent, empty if it was."""
     try:
         check_target(target)
         if target.startswith(MAIL):
@@ -153,15 +142,7 @@ def _copy(source: Path, to: Path) -> None:
 
 
 def deliver_report(made: "Report", targets: Sequence[str], *, name: str, smtp: str, address: str) -> list[str]:
-    """Send a report everywhere; why it could not be sent, for each place where it was not.
-
-    Args:
-        made: The report.
-        targets: Hooks, addresses of e-mail and folders.
-        name: Of the asset: folders get the files below `NAME/RELEASE`.
-        smtp: The server that sends e-mails.
-        address: Below which a folder is served.
-    """
+    """Send a report everywhere; why it could not be sent, for each place where it was not."""
     message = _message(made, name, link_of(made, name, targets, address))
     sent = ((target, send(target, smtp, message)) for target in targets)
     return [f"the report could not be delivered to {shown_target(target)}: {fault}" for target, fault in sent if fault]

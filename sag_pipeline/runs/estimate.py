@@ -87,7 +87,6 @@ def _schema_of(run: RunOptions, settings: Settings) -> KeySchema:
 
 
 def _listed(sources: Sequence[str], options: SourceOptions) -> tuple[list[RawDocument], list[str]]:
-    """All documents found, in the order of a run; and the reasons why sources could not be read."""
     found: list[RawDocument] = []
     faults: list[str] = []
     for source in sources:

@@ -1,6 +1,5 @@
 """After each ingest: rewrite parts without dead rows, delete old releases, reports and run records."""
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,6 @@ from sag_retrieval.reports.series import prune_reports
 _DEAD_SHARE, _UNUSED_SHARE = 0.3, 0.3
 """Above this share of dead rows a part is rewritten; of unused vectors, their store."""
 _SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000
-_log = logging.getLogger(__name__)
 
 
 def compact(store: Store, table: str, *, purge: bool = False) -> int:
@@ -129,14 +127,6 @@ def _is_wasteful(store: Store, vectors: VectorStore) -> bool:
     known = vectors.count()
     # One vector per chunk and event, at most one per row of keys.
     return known * (1 - _UNUSED_SHARE) > store.ledger.row_count("chunks", "events", "keys")
-
-
-def keep_in_size(home: Path, instance: dg.DagsterInstance | None, keep: Keep) -> dict[str, int]:
-    """Prune releases, reports and run records; the number of each deleted. A failure is logged and stops nothing."""
-    gone, faults = prune_all(home, instance, keep)
-    for fault in faults:
-        _log.warning("%s", fault)
-    return gone
 
 
 def prune_all(home: Path, instance: dg.DagsterInstance | None, keep: Keep) -> tuple[dict[str, int], list[str]]:

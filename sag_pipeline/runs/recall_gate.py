@@ -21,7 +21,6 @@ DOCUMENTS_LOOKED_AT: Final = 5
 """Recall is that of the first five distinct documents: as many as a reader or a prompt takes."""
 _SHOWN: Final = 5
 _LONGEST: Final = 200
-"""Characters of a question in a message."""
 _ACCEPT: Final = "`sag ingest --accept-recall` (in Dagster: `accept_recall: true` of the resource `sag`)"
 
 
@@ -48,11 +47,7 @@ class QuestionError(SagError):
 
 
 def measure(release: Release, questions: Sequence[Question]) -> Measured:
-    """How a release answers questions with the method `sag`; answers are made by rules, so nothing is paid.
-
-    Raises:
-        QuestionError: If a question ends in an error, with its text.
-    """
+    """How a release answers questions with the method `sag`; answers are made by rules, so nothing is paid."""
     documents = [question for question in questions if question.gold_documents]
     texts = [question for question in questions if question.answers]
     recall, answered = dict[str, float](), dict[str, float]()
@@ -100,14 +95,7 @@ def askable(questions: Sequence[Question], documents: set[str]) -> list[Question
 
 
 def gate_of(home: Path, options: GateOptions, new: str, current: str | None) -> Check:
-    """Compare a release with the current one on the questions of the home.
-
-    Args:
-        home: The home of both.
-        options: The margin, and whether a worse release is accepted.
-        new: The id of the release that would become current.
-        current: The id of the current one; None before the first.
-    """
+    """Compare a release with the current one on the questions of the home."""
     path = home / QUESTIONS
     try:
         questions = read_questions(path)

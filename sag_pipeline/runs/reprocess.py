@@ -1,33 +1,21 @@
 """What a run does again although nothing changed: a step, a document, or all of a source."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sag_pipeline.llm.prompts import FURTHER
-from sag_pipeline.options import DOCUMENT, SOURCE, RunOptions
+from sag_pipeline.options import DOCUMENT, SOURCE
 from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.core.records import Document, batched
-from sag_retrieval.models.cached_chat import CachedChat
-from sag_retrieval.models.protocols import Request, Usage
+from sag_retrieval.models.protocols import Request
 
-_BATCH: Final = 128
 _TABLE_OF = {asked: table for table, further in FURTHER.items() for asked in further}
 """Tables whose steps ask further questions under another name."""
 
 
 def documents_again(store: Store, table: str, wanted: Sequence[str]) -> frozenset[str]:
-    """Stored documents that the step of a table does again.
-
-    Args:
-        store: The store.
-        table: The table.
-        wanted: The option `reprocess`, checked.
-
-    Raises:
-        SourceError: If a document or source is not known.
-    """
+    """Stored documents that the step of a table does again."""
     if not wanted:
         return frozenset()
     stored = {entry.unit: entry.source for entry in store.ledger.entries("step = 'documents' AND kind = 'document'")}
@@ -54,22 +42,3 @@ def is_again(store: Store, wanted: Sequence[str]) -> Callable[[Request[Any]], bo
         return request.document_id in known[table]
 
     return asks_again
-
-
-def cost_again(
-    store: Store, chat: CachedChat, run: RunOptions, language: str, table: str, documents: Collection[str]
-) -> str:
-    """What asking again about stored documents is expected to cost in the step of one table, as a sentence."""
-    from sag_pipeline.llm.cost_model import EstimateOptions, estimate  # noqa: PLC0415  imports every rule
-
-    def stored() -> Iterator[Document]:
-        for batch in batched(sorted(documents), _BATCH):
-            for records in store.read("documents", batch).values():
-                yield from records
-
-    found = estimate(stored(), chat.find, EstimateOptions(run=run, language=language))
-    usage = sum((found[step] for step in (table, *FURTHER.get(table, ())) if step in found), Usage())
-    prices = run.chat.prices
-    money = f", {prices.cost(usage):.4f} in the currency of `prices`" if prices else ""
-    tokens = f"{usage.input_tokens:,} tokens sent and {usage.output_tokens:,} received"
-    return f"asking again is expected to take {usage.calls:,} calls, {tokens}{money}"

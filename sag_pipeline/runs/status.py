@@ -2,8 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -38,21 +37,6 @@ if TYPE_CHECKING:
     from sag_pipeline.extract.entity_resolution import KeyColumns
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What a home holds after a run, whatever ended it."""
-
-    documents: int
-    """Documents that are read."""
-    release: str | None
-    """The current release."""
-
-
-def kept_of(settings: Settings) -> Kept:
-    """What is stored below the home."""
-    return Kept(Store(settings.home).ledger.document_count("documents"), Releases(settings.home).current())
-
-
 def status_of(settings: Settings) -> dict[str, Any]:
     """Counts by table, skipped and failed with reasons, sources, last run, sizes and growth; nothing is changed."""
     store, releases = Store(settings.home), Releases(settings.home)
@@ -65,7 +49,7 @@ def status_of(settings: Settings) -> dict[str, Any]:
         "last_run": _last_run(settings),
         "sources": [source_row(store, listed, source) for listed in [SourceList(store)] for source in listed],
         "sizes": sizes_of(settings.home),
-        "growth": [step.to_dict() for step in steps],
+        "growth": steps,
         "mean_growth": mean_growth(steps),
         "megabytes": store.parts.bytes_used() / 1e6,
         "tables": [_table(store, name) for name in INPUTS],
@@ -145,7 +129,6 @@ def _table(store: Store, name: str) -> dict[str, Any]:
 
 
 def _entries(store: Store, condition: str) -> list[dict[str, Any]]:
-    """Where the files of some entries are, and what is said of them."""
     return [
         {
             "step": entry.step,
@@ -200,11 +183,7 @@ def _requests(path: Path) -> dict[str, int]:
 
 
 def undecided_pairs(settings: Settings, most: int) -> tuple[Path, list[dict[str, Any]]]:
-    """The file of decisions, and the closest pairs of names, the closest first.
-
-    Raises:
-        SourceError: If nothing was ingested yet, or a line of the file is wrong.
-    """
+    """The file of decisions, and the closest pairs of names, the closest first."""
     from sag_pipeline.llm.same_names import close_pairs  # noqa: PLC0415
     from sag_pipeline.publish.distinct_keys import text_keys  # noqa: PLC0415  `sag status` needs neither
     from sag_pipeline.publish.links import whole_table  # noqa: PLC0415
@@ -264,22 +243,6 @@ _ORDER: Final = ("tables", "ledger", "answers", "vectors", "releases", "reports"
 _COUNTED: Final = ("documents", "chunks", "events", "keys")
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """What one release has more than the one before it."""
-
-    release: str
-    created_at: str
-    rows: dict[str, int]
-    """More rows, by table; negative: fewer."""
-    megabytes: float
-    """More bytes of files that belong to the release alone or are shared with the tables of vectors."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As `sag status --json` prints it."""
-        return {"release": self.release, "created_at": self.created_at, **self.rows, "megabytes": self.megabytes}
-
-
 def sizes_of(home: Path) -> dict[str, float]:
     """Megabytes below a home by kind; a file that lies in two places by a hard link counts once, as vectors."""
     found = dict.fromkeys(_ORDER, 0)
@@ -323,7 +286,6 @@ def _kinds_of(home: Path) -> Iterator[tuple[str, Path, int]]:
 
 
 def _folders(home: Path) -> Iterator[tuple[str, Path]]:
-    """Every entry of a home, with the kind of what it holds."""
     for entry in sorted(home.iterdir()) if home.is_dir() else ():
         yield "answers" if entry.name.startswith(ANSWERS) else _KINDS.get(entry.name, "other"), entry
 
@@ -347,35 +309,30 @@ def age_hours(home: Path, now: datetime | None = None) -> float | None:
     return round(((now or datetime.now(UTC)) - made[0]).total_seconds() / 3600, 2) if made else None
 
 
-def growth_of(home: Path) -> list[Growth]:
-    """What each release has more than the one before it, oldest first, as far back as releases are kept."""
+def growth_of(home: Path) -> list[dict[str, Any]]:
+    """What each release has more than the one before it, oldest first, as far back as releases are kept.
+
+    Rows by table, negative where there are fewer, and megabytes of its own files and of those shared with the vectors.
+    """
     whole = [each for each in Releases(home).found() if each.manifest is not None]
     return [_between(old, new) for old, new in pairwise(whole)]
 
 
-def _between(old: FoundRelease, new: FoundRelease) -> Growth:
-    before, after = _counts(old), _counts(new)
-    rows = {name: after[name] - before[name] for name in _COUNTED}
-    return Growth(
-        new.folder.name,
-        new.created_at.isoformat(timespec="seconds"),
-        rows,
-        round((_bytes_of(new.folder) - _bytes_of(old.folder)) / 1e6, 3),
-    )
-
-
-def _counts(release: FoundRelease) -> dict[str, int]:
-    counts = release.manifest.counts if release.manifest else {}
-    return {name: int(counts.get(name, 0)) for name in _COUNTED}
+def _between(old: FoundRelease, new: FoundRelease) -> dict[str, Any]:
+    before, after = (each.manifest.counts if each.manifest else {} for each in (old, new))
+    return {
+        "release": new.folder.name,
+        "created_at": new.created_at.isoformat(timespec="seconds"),
+        **{name: int(after.get(name, 0)) - int(before.get(name, 0)) for name in _COUNTED},
+        "megabytes": round((_bytes_of(new.folder) - _bytes_of(old.folder)) / 1e6, 3),
+    }
 
 
 def _bytes_of(folder: Path) -> int:
     return sum(stat.st_size for _, stat in _files(folder))
 
 
-def mean_growth(steps: Sequence[Growth]) -> dict[str, float]:
+def mean_growth(steps: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """What one release adds on average; empty before the second one."""
-    if not steps:
-        return {}
-    rows = {name: round(sum(step.rows[name] for step in steps) / len(steps), 1) for name in _COUNTED}
-    return {**rows, "megabytes": round(sum(step.megabytes for step in steps) / len(steps), 3)}
+    digits = {**dict.fromkeys(_COUNTED, 1), "megabytes": 3}
+    return {name: round(sum(step[name] for step in steps) / len(steps), n) for name, n in digits.items() if steps}

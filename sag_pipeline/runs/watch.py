@@ -23,12 +23,6 @@ def watch_sources(
 
     Changes during a run lead to one more run after it.
 
-    Args:
-        sources: Folders and files to watch, and what is only read: buckets and the web.
-        ingest: Brings the release up to date.
-        tell: Receives a line about each run that failed.
-        every: Seconds without a change after which a run starts too.
-
     Raises:
         SourceError: If there is nothing to watch.
         KeyboardInterrupt: On Ctrl-C and SIGTERM.

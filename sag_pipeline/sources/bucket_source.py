@@ -24,7 +24,6 @@ def walk_bucket(url: str, options: SourceOptions) -> Iterator[Place]:
     Raises:
         SourceError: If the bucket cannot be listed, or holds no file there: a wrong prefix looks the same as an empty
             one, and must not remove every document.
-
     """
     try:
         listed = list(open_files(url).list())
@@ -58,12 +57,7 @@ def version_of(remote: BucketFile) -> str:
 
 
 def fetch(file: Path, remote: BucketFile) -> None:
-    """Put the bytes of a listed file in its place on this machine, unless they are there.
-
-    Raises:
-        OSError: If it is gone, was replaced since it was listed, or cannot be read.
-
-    """
+    """Put the bytes of a listed file in its place on this machine, unless they are there."""
     if file.is_file() and file.stat().st_size == remote.size:
         return
     file.parent.mkdir(parents=True, exist_ok=True)

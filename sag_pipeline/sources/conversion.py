@@ -10,18 +10,16 @@ from importlib.metadata import version
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from sag_pipeline.sources.converters.epub import convert_epub
 from sag_pipeline.sources.converters.html import convert_html
 from sag_pipeline.sources.converters.mail import convert_eml, convert_msg
-from sag_pipeline.sources.converters.office import convert_docx, convert_pptx, convert_xlsx
-from sag_pipeline.sources.converters.opendocument import convert_odt
+from sag_pipeline.sources.converters.office import convert_docx, convert_epub, convert_odt, convert_pptx, convert_xlsx
 from sag_pipeline.sources.converters.pdf import convert_pdf
 from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece
 from sag_pipeline.sources.converters.plain import convert_csv, convert_rtf
 from sag_pipeline.sources.converters.programs import LEGACY, convert_picture, installed, modern
 from sag_pipeline.sources.decoding import clean, decode, decode_html
 from sag_pipeline.sources.folders import SourceOptions
-from sag_pipeline.sources.packages import checked_package
+from sag_pipeline.sources.packages import check_package
 from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.plugins import Registry
 
@@ -57,7 +55,6 @@ class FileReader:
     name: str
     """The suffix, in lower case and without its dot."""
     convert: Callable[[bytes, SourceOptions], Converted] | None = None
-    """A converter of this package."""
     decode: Callable[[bytes], str] | None = None
     """For files of text: the converter receives the decoded text as UTF-8."""
     is_package: bool = False
@@ -79,7 +76,6 @@ class Text(NamedTuple):
     places: list[tuple[int, str]]
     """Offset of the first character and name of each page, slide or sheet, in order; empty if there are none."""
     metadata: Mapping[str, str]
-    """What else the file says of itself."""
 
 
 def _adapted(name: str, found: object) -> FileReader:
@@ -117,7 +113,6 @@ def _pdf(payload: bytes, options: SourceOptions) -> Converted:
 
 
 PICTURES: Final = ("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp")
-"""Suffixes that are read where OCR is asked for."""
 CODE: Final = tuple(
     "yaml yml toml ini cfg py pyi js mjs ts jsx tsx java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl sh"
     " bash ps1 sql css scss swift tex rst".split()
@@ -157,7 +152,6 @@ READERS: Final = Registry(
     ],
     _adapted,
 )
-"""Readers by suffix, without its dot."""
 
 
 def is_read(suffix: str) -> bool:
@@ -177,13 +171,7 @@ def is_converted(suffix: str) -> bool:
 
 
 def reader_of(suffix: str) -> FileReader:
-    """The reader of a suffix.
-
-    Raises:
-        ValueError: If there is none.
-        PluginError: If the package that adds it cannot be used.
-
-    """
+    """The reader of a suffix."""
     if not is_read(suffix):
         raise ValueError(f"files of kind {suffix!r} are not read")
     return READERS[suffix.removeprefix(".")]
@@ -198,7 +186,6 @@ def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -
         PluginError: If another package reads such files and cannot be used.
         ValueError: If the file is broken, breaks a bound or holds no text, with the reason.
         MemoryError: If the file needs more memory than this process may have.
-
     """
     options = options or SourceOptions()
     reader = reader_of(suffix)
@@ -222,7 +209,7 @@ def _converted(reader: FileReader, payload: bytes, options: SourceOptions) -> Co
     if reader.is_package:
         if payload.startswith(_COMPOUND):
             raise ValueError("it has a password or is of an older kind; save it without, as a current kind")
-        payload = checked_package(payload, options)
+        check_package(payload, options)
     if reader.convert:
         return reader.convert(payload, options)
     assert reader.read is not None
@@ -233,12 +220,7 @@ def _converted(reader: FileReader, payload: bytes, options: SourceOptions) -> Co
 
 
 def _text(converted: Converted, most: int) -> Text:
-    """The pieces joined and cleaned; read one by one, so that a text over the bound is never held whole.
-
-    Raises:
-        BoundError: If the text is longer than the bound.
-
-    """
+    """The pieces joined and cleaned; read one by one, so that a text over the bound is never held whole."""
     parts: list[str] = []
     places: list[tuple[int, str]] = []
     length = 0

@@ -45,7 +45,6 @@ def decode(payload: bytes) -> str:
 
     Raises:
         ValueError: If the bytes are not text: many control characters are left.
-
     """
     text = _decoded(payload)
     sample = text[:_SAMPLE]
@@ -58,18 +57,13 @@ def decode(payload: bytes) -> str:
 def decode_html(payload: bytes) -> str:
     """Text of a page: as `decode` if it is UTF-8 or has a byte-order mark, else by the encoding that it declares."""
     declared = _DECLARED.search(payload[:_DECLARED_WITHIN])
-    if declared and not payload.startswith(tuple(mark for mark, _ in _BOMS)) and not _is_utf8(payload):
-        with suppress(LookupError, UnicodeDecodeError):
-            return payload.decode(declared[1].decode("ascii"))
+    if declared and not payload.startswith(tuple(mark for mark, _ in _BOMS)):
+        try:
+            payload.decode("utf-8")
+        except UnicodeDecodeError:
+            with suppress(LookupError, UnicodeDecodeError):
+                return payload.decode(declared[1].decode("ascii"))
     return decode(payload)
-
-
-def _is_utf8(payload: bytes) -> bool:
-    try:
-        payload.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def clean(text: str) -> str:
@@ -134,7 +128,6 @@ def _whole_number(digits: str) -> int:
 
 MOST_LEVELS: Final = 500
 """Lists and objects of JSON inside one another; how deep Python itself reads depends on its version and the caller."""
-_BRACKET_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def _levels(text: str) -> int:
@@ -142,8 +135,8 @@ def _levels(text: str) -> int:
     if text.count("[") + text.count("{") <= MOST_LEVELS:
         return 0
     level = most = 0
-    for match in _BRACKET_OR_STRING.finditer(text):
-        level += (match[0] in "[{") - (match[0] in "]}")
+    for match in _TOKEN.finditer(text):
+        level += _DEPTH.get(match[0], 0)
         most = max(most, level)
     return most
 
@@ -158,7 +151,6 @@ def parse_json(text: str) -> Any:  # noqa: ANN401  any JSON
 
     Raises:
         ValueError: If it is not JSON, holds a number of too many digits, or is nested too deeply; with the reason.
-
     """
     try:
         value = _READ.decode(text)
@@ -182,7 +174,6 @@ def split_list(text: str) -> list[tuple[int, int]] | None:
 
     Raises:
         ValueError: If the list is cut off or goes on after its end.
-
     """
     at = _after_space(text, 0)
     if text[at : at + 1] != "[":
@@ -244,12 +235,7 @@ _WITHOUT_MARK = {"utf-8-sig": ("utf-8", 3), "utf-16": ("utf-16", 2), "utf-32": (
 
 
 def decode_exactly(payload: bytes) -> Encoded:
-    """The text of a JSON file, such that each character's bytes are known: UTF-8, UTF-16, UTF-32 or GB18030.
-
-    Raises:
-        ValueError: If its bytes are none of these.
-
-    """
+    """The text of a JSON file, such that each character's bytes are known: UTF-8, UTF-16, UTF-32 or GB18030."""
     for encoding in (json.detect_encoding(payload), "gb18030"):
         codec, mark = _WITHOUT_MARK.get(encoding, (encoding, 0))
         if codec in ("utf-16", "utf-32"):

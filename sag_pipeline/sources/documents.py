@@ -46,10 +46,6 @@ def parse_document(raw: RawDocument, options: SourceOptions | None = None) -> Do
 
     Raises:
         MemoryError: If the file needs more memory than this process may have.
-
-    Source:
-        docs/algorithm.md §extraction.1.
-
     """
     try:
         return _parse(raw, options or SourceOptions())
@@ -104,7 +100,6 @@ def _parse(raw: RawDocument, options: SourceOptions) -> Document:
 
 
 def _parts(text: str) -> list[tuple[int, str]]:
-    """The parts of a plain text: as they are numbered, else as they are set off."""
     return numbered_places(text) or set_off_headings(text)
 
 
@@ -161,7 +156,6 @@ def line_places(text: str) -> list[tuple[int, str]]:
     Example:
         >>> line_places("a: 1\nb: 2\n")
         [(0, 'line 1'), (5, 'line 2')]
-
     """
     starts = [line.start for line in physical_lines(text)]
     return [(starts[row], f"line {row + 1}") for row in range(0, len(starts), 1 + len(starts) // _MOST_LINES)]
@@ -175,7 +169,6 @@ def set_off_headings(text: str) -> list[tuple[int, str]]:
     Example:
         >>> set_off_headings("STAVE ONE\n\nOld.\n\n\nSTAVE TWO\n\nYoung.\n\n\nSTAVE THREE\n\nLast.\n")
         [(0, 'STAVE ONE'), (18, 'STAVE TWO'), (38, 'STAVE THREE')]
-
     """
     found = [
         (match.start(1), " ".join(match[1].split()))

@@ -33,7 +33,6 @@ _SYSTEM_NAMES = frozenset(
 _TEMPORARY = re.compile(
     r"~\$.*|.*~|~.*\.tmp|.*\.(?:tmp|temp|swp|swo|part|partial|crdownload|download|lock|lck)", re.DOTALL
 )
-"""Names of lock and temporary files of editors, office programs and browsers."""
 _LANGUAGES = re.compile(r"(?:[A-Za-z][A-Za-z_]*(?:\+[A-Za-z][A-Za-z_]*)*)?")
 _is_here: ContextVar[bool] = ContextVar("is_launched_here", default=False)
 
@@ -79,12 +78,7 @@ class SourceOptions:
     """Of sources on the web."""
 
     def __post_init__(self) -> None:
-        """Refuse impossible bounds, and languages that are none.
-
-        Raises:
-            SettingsError: If `ocr` is no list of languages.
-
-        """
+        """Refuse impossible bounds, and languages that are none."""
         check_options(self)
         if not _LANGUAGES.fullmatch(self.ocr):
             raise SettingsError(
@@ -98,7 +92,6 @@ class BucketFile:
     """A file of a source that lies in a bucket, as it was listed."""
 
     url: str
-    """Of the source."""
     key: str
     tag: str
     """Another one whenever the bytes were written again."""
@@ -127,7 +120,6 @@ def suffix_of(file: Path) -> str:
     Example:
         >>> [suffix_of(Path(name)) for name in ("a/Plan.PDF", "Mail/cur/1614345600.M1P2.host:2,S", "cur/plan.v1.2")]
         ['.pdf', '.eml', '.2']
-
     """
     name = file.name
     is_mail = name[:1].isdecimal() and name.count(".") > 1 and name.partition(".")[0].isdecimal()
@@ -147,7 +139,6 @@ def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
 
     Raises:
         SourceError: If there is no such file or folder, or the folder cannot be listed.
-
     """
     try:
         real = Path(os.path.realpath(root, strict=True))
@@ -164,12 +155,7 @@ def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
 
 
 def open_regular(file: Path) -> BinaryIO:
-    """Open a regular file for reading; anything else is refused without blocking.
-
-    Raises:
-        OSError: If the file is gone, cannot be read, or is no regular file.
-
-    """
+    """Open a regular file for reading; anything else is refused without blocking."""
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -194,7 +180,6 @@ def is_ignored(name: str) -> bool:
     Example:
         >>> [is_ignored(name) for name in (".git", "~$plan.docx", "Thumbs.db", "plan.docx")]
         [True, True, True, False]
-
     """
     folded = name.lower()
     return folded.startswith(".") or folded in _SYSTEM_NAMES or _TEMPORARY.fullmatch(folded) is not None
@@ -208,7 +193,6 @@ def matches(path: str, patterns: Sequence[str]) -> bool:
     Example:
         >>> [matches("plans/2024/Costs.PDF", [pattern]) for pattern in ("*.pdf", "plans/*", "2024", "costs/*")]
         [True, True, False, False]
-
     """
     folded = path.lower()
     name = folded.rpartition("/")[2]
@@ -296,10 +280,6 @@ def refuse_source(given: str, settings: Settings, own: Sequence[str] = ()) -> No
     What the corpus is defined with (`own`; else SAG_SOURCE) may always be read. Anything else must lie below a folder
     of SAG_SOURCE_ROOTS. If that is empty, a command may read everything, and a run that was started elsewhere (the
     Dagster page) nothing else: whoever types a command has the rights of its shell, whoever reaches the page has not.
-
-    Raises:
-        SettingsError: If the run may not read it.
-
     """
     roots = [Path(os.path.realpath(root)) for root in settings.source_roots.split(os.pathsep) if root]
     is_free = not roots and is_launched_here()

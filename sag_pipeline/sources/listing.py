@@ -49,12 +49,7 @@ class RawDocument:
         return suffix_of(Path(self.file))
 
     def read(self) -> bytes:
-        """Its bytes: the file's, its line's or its item's.
-
-        Raises:
-            OSError: If the file is gone.
-
-        """
+        """Its bytes: the file's, its line's or its item's."""
         with open_regular(Path(self.file)) as stream:
             stream.seek(self.offset)
             return stream.read(self.length)
@@ -81,18 +76,8 @@ def list_source(
     document there can be kept.
     Memory grows with the ids, and with the items of one JSON list.
 
-    Args:
-        source: Path of a folder or file, or an address of a bucket or on the web.
-        options: Bounds on what is read.
-        name: Name of the source in tables; by default its path.
-        version_of: Says the version of a file that is as it was: it is not opened.
-
     Raises:
         SourceError: If there is no such file or folder, or it cannot be listed; of a bucket also if it is empty.
-
-    Source:
-        docs/algorithm.md §extraction.1.
-
     """
     options = options or SourceOptions()
     name = source if name is None else name
@@ -104,13 +89,11 @@ def list_source(
             unread.setdefault(suffix, []).append(where.path)
             continue
         for found in _list_place(name, where, options, version_of):
-            if isinstance(found, RawDocument):
-                first = seen.setdefault(found.document_id, place(found.path, found.line))
-                if first != place(found.path, found.line):
-                    reason = f"id {found.document_id!r} is already used by {first}"
-                    yield _skipped(name, found.path, found.line, reason)
-                    continue
-            yield found
+            own = place(found.path, found.line)
+            if isinstance(found, RawDocument) and (first := seen.setdefault(found.document_id, own)) != own:
+                yield _skipped(name, found.path, found.line, f"id {found.document_id!r} is already used by {first}")
+            else:
+                yield found
     for suffix, paths in unread.items():
         hint = "; pictures need OCR: `sag ingest --set ocr=rapidocr`" if lacks_ocr(suffix, options) else ""
         yield _skipped(name, f"*{suffix}", None, f"{_unread_kind(suffix, paths)}{hint}")
@@ -229,11 +212,10 @@ def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> I
     is_empty = True
     with open_regular(file) as stream:
         for number, (length, payload) in enumerate(_bounded_lines(stream, options.max_bytes), 1):
+            is_empty &= payload is not None and not payload.strip()
             if payload is None:
-                is_empty = False
                 yield _skipped(source, path, number, _too_large(length, options), f"{path}#{number}")
             elif payload.strip():
-                is_empty = False
                 version = blake2b(payload.strip(), digest_size=16).hexdigest()
                 raw = RawDocument("", source, path, number, version, str(file), offset, len(payload), "utf-8-sig")
                 yield _line(raw, payload)
@@ -276,7 +258,6 @@ def _mails(stream: BinaryIO, most: int) -> Iterator[tuple[int, int, bytes | None
 
 
 def _message_id(payload: bytes) -> str:
-    """What stands in the header `Message-ID`, on its line or the next."""
     lines = iter(payload[:_BLOCK].splitlines())
     for line in lines:
         name, colon, value = line.partition(b":")
@@ -311,7 +292,6 @@ def _line(raw: RawDocument, payload: bytes) -> FoundDocument:
 
 
 _LISTERS: Final = {".jsonl": _list_lines, ".mbox": _list_mails}
-"""What lists the documents of files that hold several, whatever their size."""
 
 
 def _fields(text: str) -> dict[str, Any]:
@@ -336,7 +316,6 @@ def given_id(fields: Mapping[str, Any]) -> str | None:
 
     Raises:
         ValueError: If it holds half a character, which two different ids might lose alike.
-
     """
     own = fields.get("id")
     if isinstance(own, bool) or not isinstance(own, str | int):

@@ -26,7 +26,6 @@ _AGENT: Final = "sag"
 _STATE: Final = "pages.json"
 _REDIRECTS: Final = 5
 _LISTS: Final = 3
-"""A sitemap may list sitemaps that list sitemaps."""
 _SECONDS: Final = 30
 """Without a byte from a server; and all of an answer takes at most ten times as long."""
 _FAILURES: Final = 3
@@ -56,7 +55,6 @@ class _Copy:
     etag: str = ""
     last_modified: str = ""
     lastmod: str = ""
-    """As its sitemap had it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,6 @@ def walk_web(url: str, options: SourceOptions) -> Iterator[Place]:
 
     Raises:
         SourceError: If the address itself cannot be fetched, or lists nothing: a server that fails removes nothing.
-
     """
     folder = mirror_folder(url, load_settings().cache) / "web"
     durable.make_folder(folder, 0o700)
@@ -164,24 +161,13 @@ class _Site:
         return self.folder / page.file
 
     def found(self, url: str) -> _Answer:
-        """The answer that has what is asked for.
-
-        Raises:
-            OSError: If there is none, with its status.
-
-        """
         answer = self.get(url)
         if answer.status != HTTPStatus.OK:
             raise OSError(f"the server answers {answer.status} for {url}")
         return answer
 
     def get(self, url: str, headers: dict[str, str] | None = None) -> _Answer:
-        """What the server answers, after redirects to hosts that are allowed.
-
-        Raises:
-            OSError: If it must not be asked, or gives no whole answer.
-
-        """
+        """What the server answers, after redirects to hosts that are allowed."""
         if self.failures >= _FAILURES:
             raise _RefusedError(f"{_FAILURES} requests failed; the next run asks again")
         if time.monotonic() - self.started > self.web.seconds:
@@ -274,12 +260,7 @@ def _body(response: HTTPResponse, most: int) -> bytes:
 
 
 def _listed(site: _Site, url: str, body: bytes, levels: int) -> tuple[dict[str, str], bool]:
-    """The pages that a sitemap or a feed lists, with when they changed, and whether it is a feed; none of a page.
-
-    Raises:
-        ValueError: If it is a list without a page.
-
-    """
+    """The pages that a sitemap or a feed lists, with when they changed, and whether it is a feed; none of a page."""
     root = _xml(body, site.options.max_bytes)
     kind = "" if root is None else str(root.tag).rpartition("}")[2]
     if kind == "sitemapindex":
@@ -314,7 +295,6 @@ def _xml(body: bytes, most: int) -> Any:  # noqa: ANN401  lxml has no types
 
 
 def _texts(root: Any, item: str, name: str, more: str = "") -> list[tuple[str, str]]:  # noqa: ANN401
-    """Two texts of each item of a sitemap."""
     pairs = (
         (each.findtext(f"{{*}}{name}"), each.findtext(f"{{*}}{more}") if more else "")
         for each in root.iterfind(f"{{*}}{item}")

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from sag_pipeline.engines.engine import load_ahead, workers_for
-from sag_pipeline.progress import reported
+from sag_pipeline.progress import listener, reported
 from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.sources.listing import FoundDocument, RawDocument, list_source
-from sag_pipeline.step_runner import ProgressCallback, RunStats, ignore_progress
+from sag_pipeline.step_runner import RunStats
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import SeenFiles, Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.step_batch import StepResult
@@ -123,12 +123,11 @@ class _Found:
             yield self.places[n][2]
 
 
-def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
+def sync_source(
     store: Store,
     step: StepSpec,
     given: str,
     options: SyncOptions | None = None,
-    progress: ProgressCallback = ignore_progress,
     *,
     engine: str = "local",
     staged: StagedRows | None = None,
@@ -136,8 +135,8 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     """Bring the documents of one source up to date; documents of other sources do not change.
 
     A document that can no longer be read keeps its last good version, and the reason is recorded; one that is no
-    longer there is removed with every row made from it. `given` is the path of a folder or file, or `asset://` and the
-    key of an asset whose rows are `staged`; `engine` says how many files are converted at a time.
+            listener()("documents", done, len(found.fresh))
+    gone, old = found.gone(), {entry.unit: entry for entry in _faults(store, source)}
 
     Raises:
         SourceError: If the source does not exist.
@@ -158,8 +157,13 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
         for batch in batched(found.fresh, _DOCUMENTS_A_COMMIT):
             _commit(store, step, list(zip(batch, read, strict=False)), found, tally, options.source)
             done += len(batch)
+<<<<<<< HEAD
             progress("documents", done, len(found.fresh))
     gone, old = found.gone(), {entry.unit: entry for entry in _faults(store, source)}
+=======
+            listener()("documents", done, len(found.fresh))
+    gone = found.gone()
+>>>>>>> main
     store.remove(gone)
     fresh = [entry for unit, entry in found.aside.items() if old.get(unit) != entry]
     mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in found.aside]

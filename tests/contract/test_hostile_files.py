@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from sag_pipeline.options import IngestOptions
+from sag_pipeline.progress import listening
 from sag_pipeline.runs.status import status_of
 from sag_pipeline.sources.conversion import convert
 from sag_pipeline.sources.decoding import clean
@@ -103,17 +104,19 @@ def test_a_file_put_aside_is_not_converted_again_until_a_bound_is_raised(home, i
     (inbox / "good.html").write_bytes(good()[".html"])
     (inbox / "large.docx").write_bytes(good()[".docx"])
     narrow = SourceOptions(unpacked_bytes=100)
-    with Store.locked(home) as store:
-        step, steps = step_of("documents", IngestOptions()), []
-        first = sync_source(store, step, str(inbox), SyncOptions(source=narrow), lambda *told: steps.append(told))
-        second = sync_source(store, step, str(inbox), SyncOptions(source=narrow), lambda *told: steps.append(told))
+    step, read = step_of("documents", IngestOptions()), list[str]()
+
+    def note(_step: str, _done: int, total: int, item: str = "") -> None:
+        read.extend([item] if total and item else [])
+
+    with Store.locked(home) as store, listening(note):
+        first = sync_source(store, step, str(inbox), SyncOptions(source=narrow))
+        second = sync_source(store, step, str(inbox), SyncOptions(source=narrow))
         reasons = [e.reason for e in store.ledger.entries("status = 'failed'")]
-        third = sync_source(
-            store, step, str(inbox), SyncOptions(source=SourceOptions()), lambda *told: steps.append(told)
-        )
+        third = sync_source(store, step, str(inbox), SyncOptions(source=SourceOptions()))
 
     assert (first.counts["failed"], second.counts["failed"], third.counts["failed"]) == (1, 1, 0)
-    assert steps == [("documents", 2, 2), ("documents", 1, 1)]
+    assert read == ["good.html", "large.docx", "large.docx"]
     assert "raise `unpacked_bytes`" in reasons[0]
 
 

@@ -47,6 +47,6 @@ def test_without_records_an_ingest_leaves_the_release_of_the_job_and_says_the_sa
 def test_without_records_each_asset_comes_after_those_that_it_is_made_of():
     done = set[str]()
     for each in _assets_of("ingest"):
-        assert {*each.described.deps} <= done
+        assert {*each.deps} <= done
         done.add(each.body.__name__)
     assert "communities" in done

@@ -16,7 +16,6 @@ from sag_pipeline.components.corpus import Corpus
         ({"options": {"idf_smoothing": "add-two"}}, False),
         ({"options": {"en_size": "400", "header.sentences": True, "align": {"by_model": False}}}, True),
         ({"tables": [{"asset": "raw", "removal": "never"}]}, False),
-        ({"schedule": "0 25 * * *"}, False),
         ({"retry": {"max_retries": -1}}, False),
         ({"options": {"header": {"sentences": 3}, "source": {"ocr": [1]}}}, False),
     ],

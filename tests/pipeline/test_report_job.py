@@ -1,7 +1,5 @@
 """The job `report` with a changed run config, as Dagster's page hands it over."""
 
-import logging
-import re
 from pathlib import Path
 
 import dagster as dg
@@ -12,7 +10,6 @@ from sag_pipeline.defs.assets.report import Clustering, Reporting
 from sag_pipeline.defs.resources import PipelineResource
 from sag_pipeline.jobs import run_report
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import options_of
 from sag_retrieval.reports.options import ReportOptions
 from tests.support.bare_ingest import bare_ingest
@@ -28,7 +25,6 @@ def test_a_report_launched_with_a_changed_run_config_follows_it_and_tells_what_i
     chosen = {
         "title": "Lamps",
         "language": "zh",
-        "alpha": 0.5,
         "where": {"content__contains": "Ada Byrne"},
         "period": "2018..",
     }
@@ -47,7 +43,7 @@ def test_a_report_launched_with_a_changed_run_config_follows_it_and_tells_what_i
     assert not {"previous", "fault"} & {*first}  # the page shows no empty rows
     told = Path(second["page"]).read_text(encoding="utf-8")
     assert "<h1>Lamps</h1>" in told
-    assert all(part in told for part in ("alpha 0.5", "Ada Byrne", "2018.."))
+    assert all(part in told for part in ("Ada Byrne", "2018.."))
     assert "新增 1 条陈述，来自 1 篇文档：“The Egret”" in told
     with pytest.raises(dg.DagsterInvalidConfigError, match="language not in enum type"):
         dg.validate_run_config(job, {"ops": {"write_report": {"config": {"language": "de"}}}})
@@ -66,16 +62,3 @@ def test_the_clustering_is_configured_at_one_place():
     assert clustering & {*Reporting.model_fields} == {"method", "key_types"}
     assert not clustering & {*Clustering.model_fields}
     assert resource.run_options().cluster == ClusterOptions(resolution=0.5, key_types=("place",))
-
-
-@pytest.mark.parametrize("config", [Clustering, Reporting])
-def test_a_field_at_its_former_place_is_used_with_a_warning_and_an_unknown_one_is_refused(config, caplog):
-    log, sag = logging.getLogger("run"), PipelineResource(cluster={"levels": 2})
-
-    moved = config(method="key-type", alpha=0.5, key_types=["place"]).cluster(sag, log)
-
-    assert moved == ClusterOptions(method="key-type", alpha=0.5, key_types=("place",), levels=2)
-    assert re.search("configuration of .*alpha", caplog.text)
-    assert "is now below `resources: sag: cluster`" in caplog.text
-    with pytest.raises(SettingsError, match=r"'resolutoin' is none of.*did you mean 'resolution'"):
-        config(resolutoin=1).cluster(sag, log)

@@ -82,19 +82,6 @@ def test_a_step_is_asked_again_and_only_that_one(model, source):
 
 
 @pytest.mark.slow
-def test_a_run_that_dagster_starts_says_what_asking_again_will_cost(model, source):
-    kept_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
-    with dg.DagsterInstance.ephemeral() as instance:
-        done = materialize("events", instance, reprocess=["events"], prices="1/2", max_calls=100)
-        lines = [each.event_log_entry.user_message for each in instance.get_records_for_run(done.run_id).records]
-
-    (told,) = [line for line in lines if "asking again" in line]
-    assert "expected to take" in told
-    assert "take 0 calls" not in told
-    assert "in the currency of `prices`" in told
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["document:heron.md", "source:ships"])
 def test_a_document_or_a_source_is_done_again_in_every_step(home, source, wanted):
     source({"egret.md": EGRET})

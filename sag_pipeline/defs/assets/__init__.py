@@ -12,4 +12,3 @@ ASSETS: Final = tuple(
     for value in vars(import_module(f"{__name__}.{name}")).values()
     if isinstance(value, CorpusAsset)
 )
-"""What every corpus has, in the order of their modules."""

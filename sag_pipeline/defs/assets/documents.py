@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from sag_pipeline.defs.config import config_fields, given_options
 from sag_pipeline.defs.corpus_assets import CorpusAsset, CorpusSpec, corpus_asset
-from sag_pipeline.defs.resources import PipelineResource, now, progress_of, result_of, table, warn_of
+from sag_pipeline.defs.resources import PipelineResource, now, result_of, table, warn_of
 from sag_pipeline.llm.extract import events_work, sections_work, summaries_work, triples_work
 from sag_pipeline.llm.key_waves import known_keys_work
 from sag_pipeline.llm.known_names import current_index
@@ -58,7 +58,7 @@ def documents(
     """One row per document: new and changed ones are read, missing ones removed, unreadable ones skipped."""
     for fault in lacks(context.instance) if is_kept() else ():
         context.log.warning("this instance of Dagster lacks something: %s", fault)
-    settings, ingest = sag.settings(), sag.options()
+    settings, ingest = sag.settings(), sag.run_options().steps
     options, step = config.options(ingest.source), step_of("documents", ingest)
     own = spec.sources or (() if tables else (settings.source,))
     given = config.sources or own
@@ -70,8 +70,7 @@ def documents(
         for source in (*given, *(f"{ASSET}{key}" for key in tables)):
             try:
                 with _rows_of(source, spec, tables) as staged:
-                    progress = progress_of(context)
-                    found = sync_source(store, step, source, options, progress, engine=settings.engine, staged=staged)
+                    found = sync_source(store, step, source, options, engine=settings.engine, staged=staged)
             except SourceError as error:
                 context.log.warning("%s", error)
                 tell_fault(store, source, str(error))
@@ -108,11 +107,7 @@ def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Ma
     """One row per document: its most representative sentences, or a summary by a language model."""
     run, language = sag.run_options(), sag.settings().language
     options, titles = run.summary, run.header.title_by_model
-    return sag.extract(
-        context,
-        "summaries",
-        lambda chat, _: summaries_work(chat, options, language, titles=titles),
-    )
+    return sag.extract(context, "summaries", lambda chat, _: summaries_work(chat, options, language, titles=titles))
 
 
 @_by_document("sections", "read")
@@ -142,9 +137,7 @@ def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Materia
     """One row per key of an event, as its document spells it, and one for the main key of each chunk."""
     settings, run = sag.settings(), sag.run_options()
     return sag.extract(
-        context,
-        "keys",
-        lambda chat, store: known_keys_work(chat, settings, store, current_index(settings), run),
+        context, "keys", lambda chat, store: known_keys_work(chat, settings, store, current_index(settings), run)
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sag_pipeline.defs.checks import few_names_are_one, few_statements_are_revised, rows_are_steady, weights_are_finite
 from sag_pipeline.defs.corpus_assets import corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result, kept_check
-from sag_pipeline.defs.resources import PipelineResource, bars, now, place_of, progress_of, result_of
+from sag_pipeline.defs.resources import PipelineResource, now, place_of, result_of
 from sag_pipeline.embed.embed import embed_names, embed_pending, embedder_of_home, open_embedding
 from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
 from sag_pipeline.llm.revised_pairs import LIMITS as REVISION_LIMITS
@@ -25,7 +25,7 @@ from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, weighing, whole_table
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.publish.revisions import REVISIONS, make_revisions, revisions_state, said_times
-from sag_pipeline.runs.maintenance import forget, keep_in_size, vacuum
+from sag_pipeline.runs.maintenance import forget, prune_all, vacuum
 from sag_pipeline.step_runner import step_of
 from sag_pipeline.tables import STORED, to_table
 from sag_retrieval.models.cached_chat import open_cached_chat
@@ -133,12 +133,12 @@ def revisions(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[ty
 
 
 @corpus_asset(group="publish", deps=["chunks", "events", "keys"], kinds={"lancedb"}, is_writing=True)
-def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def vectors(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
         embedding = open_embedding(store, embedder_of_home(sag.settings()), sag.engine_for)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
-        tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
+        tally = embed_pending(store, step, embedding, engine=sag.engine_for)
         named = [one.other for one in read_decisions(decisions_file(sag.settings())).lines if one.verb == "rename"]
         is_kept = embedding.computed is None
         tally.counts["rows"] += embed_names(embedding, named, engine=sag.engine_for) if named and is_kept else 0
@@ -175,7 +175,9 @@ def release(
         forget(store, embedding.vectors)
         done = publish(store, embedding, now(), partial(_gate, store.home, options.gate), schema=options.key.schema)
         vacuum(store, embedding.vectors)
-    gone = keep_in_size(sag.settings().home, context.instance, options.keep)
+    gone, faults = prune_all(sag.settings().home, context.instance, options.keep)
+    for fault in faults:
+        context.log.warning("%s", fault)
     manifest = done.manifest
     folder = sag.settings().home.resolve() / "releases" / manifest.release_id
     if not done.faults:
@@ -188,7 +190,6 @@ def release(
                 "release_folder": dg.MetadataValue.path(str(folder)),
                 **{name: dg.MetadataValue.path(str(path)) for name, path in paths_of(folder).items()},
                 "row_counts": dg.MetadataValue.json(dict(manifest.counts)),
-                "rows": dg.MetadataValue.md(bars({n: float(c) for n, c in manifest.counts.items()}, "Rows by table")),
                 **gone,
                 "seconds": round(time.perf_counter() - started, 3),
             },

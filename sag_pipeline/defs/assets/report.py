@@ -1,6 +1,5 @@
 """Assets made from the current release: communities of events, and the report page."""
 
-import logging
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -16,14 +15,14 @@ from sag_pipeline.defs.checks import communities_are_dense, disk_has_room, file_
 from sag_pipeline.defs.config import config_fields, given_options
 from sag_pipeline.defs.corpus_assets import CorpusSpec, corpus_asset
 from sag_pipeline.defs.dagster_metadata import check_result
-from sag_pipeline.defs.resources import PipelineResource, bars, table
+from sag_pipeline.defs.resources import PipelineResource, table
 from sag_pipeline.runs.delivery import check_target, deliver_report, link_of
 from sag_pipeline.runs.maintenance import prune_all
 from sag_pipeline.runs.status import age_hours, growth_of, mean_growth, sizes_of
 from sag_retrieval.clusters.options import ClusterMethod, ClusterOptions
 from sag_retrieval.core import durable
-from sag_retrieval.core.errors import SettingsError, StoreError, nearest
-from sag_retrieval.core.options import build_options, options_of
+from sag_retrieval.core.errors import StoreError
+from sag_retrieval.core.options import build_options
 from sag_retrieval.release.folders import MADE, mark_of
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import LANCE
@@ -36,37 +35,9 @@ _AFTER_A_CHANGE: Final = dg.AutomationCondition.eager().replace(
 """Made when what is before it has changed, not each time it was looked at: a night without changes makes nothing."""
 INGEST: Final = "ingest"
 """The job that names communities by rules alone: it has no budget for titles."""
-_CLUSTER = frozenset(option.name for option in options_of(ClusterOptions))
 
 
-class _FormerPlace(dg.PermissiveConfig):
-    """How events become communities is configured once, below `cluster` of the resource `sag`.
-
-    Fields of it in the configuration of an asset, as 0.1 stored them, are accepted there.
-    """
-
-    def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
-        """The options of the resource, and what is configured here at its former place.
-
-        Raises:
-            SettingsError: If a field is none of them, or out of bounds.
-        """
-        known, moved = type(self).model_fields, {}
-        for name, value in self.model_extra.items() if self.model_extra else ():
-            if name not in _CLUSTER:
-                near = nearest(name, [*known, *_CLUSTER])
-                raise SettingsError(f"configuration field {name!r} is none of {', '.join(known) or 'none'}{near}")
-            moved[name] = value
-        if moved:
-            log.warning(
-                "DeprecationWarning: run configuration of %s is now below `resources: sag: cluster`; "
-                "its old place still works",
-                ", ".join(moved),
-            )
-        return build_options(ClusterOptions, moved, what="cluster", base=sag.run_options().cluster)
-
-
-class Clustering(_FormerPlace):
+class Clustering(dg.Config):
     """How communities are named."""
 
     by_rules: bool = Field(
@@ -82,7 +53,7 @@ def communities(
 ) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Communities of events of the current release: one row per community, with title, summary and events."""
     started, settings = time.perf_counter(), sag.settings()
-    options = config.cluster(sag, context.log)
+    options = sag.run_options().cluster
     if not sag.run_options().communities:
         none = check_result(communities_are_dense({}, 0))
         return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0}, check_results=[none])
@@ -169,7 +140,7 @@ def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:
 
 
 _REPORT_FIELDS = config_fields(ReportOptions, without=frozenset({"cluster"}))
-_ReportConfig = create_model("_ReportConfig", __base__=_FormerPlace, **_REPORT_FIELDS)
+_ReportConfig = create_model("_ReportConfig", __base__=dg.Config, **_REPORT_FIELDS)
 
 
 class Reporting(_ReportConfig):
@@ -205,16 +176,12 @@ class Reporting(_ReportConfig):
         default="", description="Address below which the folder of `deliver` is served: the run then links the page."
     )
 
-    def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
-        """The options of the resource with the report's own method."""
-        found = super().cluster(sag, log)
-        return replace(found, method=self.method, key_types=tuple(self.key_types) or found.key_types)
-
     def options(self, cluster: ClusterOptions | None = None) -> ReportOptions:
-        """The same as options, checked, with those of the clustering."""
+        """The same as options, checked, with those of the clustering but for the report's own."""
         given = given_options(self, _REPORT_FIELDS)
-        grouped = cluster or replace(ReportOptions().cluster, method=self.method)
-        return build_options(ReportOptions, {**given, "cluster": grouped}, what="report")
+        cluster = cluster or ReportOptions().cluster
+        own = replace(cluster, method=self.method, key_types=tuple(self.key_types) or cluster.key_types)
+        return build_options(ReportOptions, {**given, "cluster": own}, what="report")
 
 
 @corpus_asset(
@@ -239,7 +206,7 @@ def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineRe
             only_new=config.only_new,
             model=config.model or sag.settings().chat_model,
             out=config.out or None,
-            options=config.options(config.cluster(sag, context.log)),
+            options=config.options(sag.run_options().cluster),
         )
     name = context.asset_key.to_user_string().replace("/", "_")
     faults = deliver_report(made, config.deliver, name=name, smtp=sag.settings().smtp, address=config.address)
@@ -286,7 +253,6 @@ def storage(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
             **gone,
             **{f"megabytes_{kind}": size for kind, size in sizes.items()},
             "megabytes": round(sum(sizes.values()), 3),
-            "sizes": dg.MetadataValue.md(bars(sizes, "Megabytes by kind")),
             **({} if age is None else {"release_age_hours": age}),
             **{f"mean_growth_{name}": value for name, value in mean_growth(growth_of(home)).items()},
             "seconds": round(time.perf_counter() - started, 3),

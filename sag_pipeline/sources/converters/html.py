@@ -30,25 +30,15 @@ _LEAST_LINKS = 3
 _LINK_SHARE = 0.8
 
 
-def _drop_around(body: Any) -> None:  # noqa: ANN401  lxml has no types
-    """Drop elements that hold no content, then blocks of links. Linear in the elements of a page of usual depth."""
-    _drop_hidden(body)
-    _drop_links(body)
-
-
-def _drop_hidden(body: Any) -> None:  # noqa: ANN401
+def _drop_hidden(body: Any) -> None:  # noqa: ANN401  lxml has no types
+    """Drop elements that hold no content. Linear in the elements of a page of usual depth."""
     for element in list(body.iter()):
         if element is body or not isinstance(element.tag, str):
             continue
-        if element.tag in ("header", "footer") and not _is_inside(element):
-            _keep_headings(element)
+        if element.tag in ("header", "footer") and next(element.iterancestors(*_SECTIONING), None) is None:
+            _keep_headings(element)  # it belongs to the page, not to an article
         elif element.tag in _DROPPED or _is_hidden(element):
             element.drop_tree()
-
-
-def _is_inside(element: Any) -> bool:  # noqa: ANN401
-    """Whether a header or footer belongs to an article, not to the page."""
-    return any(above.tag in _SECTIONING for above in element.iterancestors())
 
 
 def _keep_headings(element: Any) -> None:  # noqa: ANN401
@@ -94,7 +84,6 @@ def _is_navigation(links: tuple[int, int], letters: int, total: int) -> bool:
 
 
 def _counted(body: Any) -> tuple[dict[Any, tuple[int, int]], dict[Any, int]]:  # noqa: ANN401
-    """Links within the site with their letters, and all letters, of each element."""
     links: dict[Any, tuple[int, int]] = {}
     letters: dict[Any, int] = {}
     for element in reversed(list(body.iter())):
@@ -131,12 +120,7 @@ _MOST_SPAN = 50
 
 
 def convert_html(payload: bytes) -> Converted:
-    """Title and text of a page in UTF-8.
-
-    Raises:
-        ValueError: If there is no element in it, or it is nested too deeply.
-
-    """
+    """Title and text of a page in UTF-8."""
     root = parse_html(payload)
     title = root.findtext(".//title") or ""
     return Converted(one_paragraph(title) or None, [TextPiece(page_text(root))])
@@ -159,7 +143,8 @@ def parse_html(payload: bytes) -> Any:  # noqa: ANN401  lxml has no types
 def page_text(root: Any) -> str:  # noqa: ANN401
     """The text of a parsed page without what surrounds its content. Linear in the elements."""
     body = root.find("body") if root.find("body") is not None else root
-    _drop_around(body)
+    _drop_hidden(body)
+    _drop_links(body)
     return blocks_text(body)
 
 
@@ -260,7 +245,6 @@ def _bullet(element: Any) -> str:  # noqa: ANN401
 
 
 def _is_data(table: Any) -> bool:  # noqa: ANN401
-    """Whether a table holds data; one that lays out a page holds headings, lists or further tables."""
     if table.get("role") == "presentation":
         return False
     return next(table.iterdescendants("table", "h1", "h2", "h3", "h4", "ul", "ol", "dl", "pre", "form"), None) is None

@@ -20,7 +20,6 @@ _HEADERS = ("From", "To", "Cc", "Date")
 _THREAD = ("References", "In-Reply-To", "Message-ID")
 
 Attachment = tuple[str, bytes]
-"""Name and content."""
 ReadAttachment = Callable[[str, bytes], Iterable[TextPiece]]
 """The text of an attachment; raises ValueError with the reason if it cannot be read."""
 
@@ -35,16 +34,7 @@ class _Mail:
 
 
 def convert_eml(payload: bytes, read: ReadAttachment | None = None) -> Converted:
-    """A message as RFC 5322 has it, or one of a mailbox with the line `From …` before it.
-
-    Args:
-        payload: The message.
-        read: Reads attachments; without it they are only named.
-
-    Raises:
-        ValueError: If it has no header of a message.
-
-    """
+    """A message as RFC 5322 has it, or one of a mailbox with the line `From …` before it."""
     if payload.startswith(b"From "):
         payload = payload.partition(b"\n")[2].replace(b"\n>From ", b"\nFrom ")
     message = message_from_bytes(payload, policy=policy.default)

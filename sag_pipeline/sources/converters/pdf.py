@@ -17,11 +17,9 @@ from sag_pipeline.sources.converters.programs import read_picture
 
 _RESOLUTION = 200
 _MOST_PIXELS = 4000
-"""Of the longer side of a page."""
 
 
 def _image(payload: bytes, index: int) -> bytes:
-    """A page as PNG."""
     import pypdfium2  # noqa: PLC0415  only needed for scans
 
     pdf = pypdfium2.PdfDocument(payload)
@@ -52,7 +50,6 @@ _HEADING_SCALE = 1.15
 _HEADING_LENGTH = 120
 _PARAGRAPH_GAP = 1.25
 _WORD_GAP = 0.15
-"""Gap between words, in heights of a character."""
 _GUTTER = 8
 """Points between two columns of text."""
 _COLUMN_LINES = 8
@@ -79,27 +76,13 @@ class _Page:
     number: int
     height: float
     lines: list[_Line]
-    """In reading order."""
     tables: list[tuple[float, list[str]]] = field(default_factory=list)
-    """Top and rows of each."""
     is_image: bool = False
-    """Whether it has images and no text."""
     scanned: str = ""
-    """The text on its images."""
 
 
 def convert_pdf(payload: bytes, ocr: str = "", *, memory: int = 2 << 30) -> Converted:
-    """The text of a PDF.
-
-    Args:
-        payload: The file.
-        ocr: What reads pages that are images: `rapidocr`, or languages of Tesseract; empty: these are skipped.
-        memory: Bytes that a page may need.
-
-    Raises:
-        BoundError: If a page draws more than fits there.
-
-    """
+    """The text of a PDF."""
     import pdfplumber  # noqa: PLC0415  only needed for such files
 
     with pdfplumber.open(io.BytesIO(payload)) as pdf:
@@ -293,7 +276,6 @@ def _is_dropped(line: _Line, page: _Page, body: float, repeated: frozenset[str])
 
 
 def _blocks(lines: Sequence[_Line], page: _Page, levels: dict[float, int]) -> list[str]:
-    """Headings, paragraphs and tables in order."""
     tables = sorted(page.tables)
     pitches = [b.top - a.top for a, b in pairwise(lines) if b.top > a.top]
     pitch = sorted(pitches)[len(pitches) // 4] if pitches else 0.0  # most gaps may lie between paragraphs
@@ -320,7 +302,6 @@ def _blocks(lines: Sequence[_Line], page: _Page, levels: dict[float, int]) -> li
 
 
 def _with_numbers(blocks: Iterable[str]) -> Iterator[str]:
-    """Blocks, a number that stands alone together with the block after it."""
     held = ""
     for block in blocks:
         if _LONE_NUMBER.fullmatch(block):

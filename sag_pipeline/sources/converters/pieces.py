@@ -38,14 +38,9 @@ class Converted:
 def one_paragraph(text: str, *, is_hyphenated: bool = False) -> str:
     r"""A paragraph without its soft line breaks: a space for each, none between Chinese or Japanese characters.
 
-    Args:
-        text: Lines of one paragraph.
-        is_hyphenated: Whether a hyphen before a break divides a word.
-
     Example:
         >>> one_paragraph("Seals are\n  replaced. 密封圈\n已更换。")
         'Seals are replaced. 密封圈已更换。'
-
     """
     text = text.strip().replace("\u200b", "")
     if "\n" in text:
@@ -88,7 +83,6 @@ def table_lines(rows: Iterable[Cells], *, header: int | None = None, is_titled: 
         rows: Cells as text.
         header: Rows of the header where the file marks them; None: they are recognised.
         is_titled: Whether the first row of a table of words alone names its columns.
-
     """
     names: list[str] = []
     for block in _blocks(rows):
@@ -153,7 +147,6 @@ def _header_rows(rows: Sequence[Cells], *, is_titled: bool) -> int:
 
 
 def _is_valued(rows: Sequence[Cells], column: int) -> bool:
-    """Whether most cells of a column below the first row hold numbers or dates."""
     cells = [row[column] for row in rows[1:] if column < len(row) and row[column]]
     return bool(cells) and sum(map(_is_value, cells)) * 2 > len(cells)
 

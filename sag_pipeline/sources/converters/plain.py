@@ -30,7 +30,6 @@ def delimiter_of(text: str) -> str:
     Example:
         >>> delimiter_of("name;price\npump;3,50\nseal;1,20\n")
         ';'
-
     """
     lines = text[: 1 << 16].splitlines()[:_SAMPLE]
     bare = [_CELL_IN_QUOTES.sub("", line) for line in lines if line.strip()]
@@ -44,12 +43,7 @@ def delimiter_of(text: str) -> str:
 
 
 def convert_rtf(payload: bytes) -> Converted:
-    """The text of an RTF file; its table rows are lines of cells with a bar behind each.
-
-    Raises:
-        ValueError: If it does not begin as RTF does.
-
-    """
+    """The text of an RTF file; its table rows are lines of cells with a bar behind each."""
     from striprtf.striprtf import rtf_to_text  # noqa: PLC0415  only needed for such files
 
     if not payload.lstrip().startswith(b"{\\rtf"):
@@ -69,12 +63,7 @@ def _with_tables(lines: Sequence[str]) -> Iterator[str]:
 
 
 def records_text(value: Any) -> str | None:  # noqa: ANN401  any JSON
-    """The text of JSON records: an object as lines `name: value`, a list of objects as rows of a table.
-
-    Returns:
-        None for any other value, and for objects without a value.
-
-    """
+    """The text of JSON records: lines `name: value` of an object, rows of a table of a list of objects; else None."""
     if isinstance(value, dict):
         lines = [f"{name}: {text}" for name, text in _fields(value)]
     elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):

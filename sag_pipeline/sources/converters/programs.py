@@ -30,16 +30,7 @@ def installed() -> tuple[str, ...]:
 
 
 def read_picture(payload: bytes, languages: str) -> str:
-    """The text on a picture.
-
-    Args:
-        payload: The picture, in a format that Pillow reads, as Tesseract does.
-        languages: `rapidocr`, or languages of Tesseract, such as `eng+chi_sim`.
-
-    Raises:
-        ValueError: If what reads it is not installed, or refuses the languages.
-
-    """
+    """The text on a picture."""
     if languages == RAPIDOCR:
         return _by_package(payload)
     program = shutil.which(_TESSERACT)
@@ -73,10 +64,6 @@ def modern(payload: bytes, suffix: str) -> bytes:
 
     The program is bounded as this process is: in memory and processor time by the limits that it inherits, and it ends
     with this process.
-
-    Raises:
-        ValueError: If the program is not installed, or makes nothing of the file.
-
     """
     program = shutil.which(_LIBREOFFICE)
     if program is None:
@@ -125,7 +112,6 @@ def _by_package(payload: bytes) -> str:
 
 @cache
 def _engine() -> Any:  # noqa: ANN401  rapidocr has no types
-    """Detector and recogniser, from the models in the package's own folder."""
     from rapidocr import RapidOCR  # noqa: PLC0415  an extra
 
     return RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": 1})

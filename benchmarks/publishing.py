@@ -26,7 +26,8 @@ from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import weighing
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.runs.maintenance import forget, vacuum
-from sag_pipeline.store.store import PURGE, DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import PURGE, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
 
@@ -82,18 +83,17 @@ def records(number: int, pool: np.ndarray, edition: int) -> Iterator[tuple[str, 
 
 def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding: Embedding) -> None:
     for start in range(0, len(numbers), DOCUMENTS_A_PART):
-        outcomes: dict[str, list[DocumentOutcome]] = {}
+        outcomes: dict[str, dict[Pending, StepResult]] = {}
         for number in numbers[start : start + DOCUMENTS_A_PART]:
             made: dict[str, list[object]] = {}
             for table, record in records(number, pool, edition):
                 made.setdefault(table, []).append(record)
             for table, rows in made.items():
-                pending = Pending(f"document-{number:07d}", f"{edition}")
-                outcomes.setdefault(table, []).append(DocumentOutcome(pending, rows))
+                outcomes.setdefault(table, {})[Pending(f"document-{number:07d}", f"{edition}")] = StepResult(rows)
         for table, results in outcomes.items():
             store.commit(StepSpec(table), results)
         for kind in KINDS:
-            listed = [record for outcome in outcomes[kind] for record in outcome.records]
+            listed = [record for outcome in outcomes[kind].values() for record in outcome.records]
             texts = [r.key.value_string if kind == "keys" else r.indexed_text for r in listed]
             ids, first = np.unique(vector_ids(texts), return_index=True)
             fresh = ~np.isin(ids, embedding.vectors.known(kind))

@@ -10,7 +10,7 @@ from typing import Final
 from sag_pipeline.engines.engine import EngineFor
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.progress import listener, offer, reported
-from sag_pipeline.store.step_batch import Batch, Made, StepResult, joined, made_of
+from sag_pipeline.store.step_batch import STEP, Batch, Made, StepResult, made_of
 from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_pipeline.table import StepInput
 from sag_pipeline.tables import INPUTS, STORED, VERSIONS
@@ -128,7 +128,7 @@ def run_step(store: Store, step: StepSpec, options: IngestOptions, choose: Calla
 
     def commit() -> None:
         nonlocal done, waiting
-        made, waiting = joined(waiting), []
+        made, waiting = STEP.joined(waiting), []
         store.commit_rows(step, pending[done : done + len(made.outputs)], made)
         done += len(made.outputs)
 

@@ -15,7 +15,8 @@ from pydantic import Field, PrivateAttr, create_model
 from sag_pipeline.defs.checks import check_table
 from sag_pipeline.defs.config import config_fields, given_options
 from sag_pipeline.defs.dagster_metadata import check_result
-from sag_pipeline.engines.engine import Engine, engine_for
+from sag_pipeline.engines.engine import engine_for
+from sag_pipeline.engines.tasks import Engine
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS
 from sag_pipeline.llm.extract import model_of
 from sag_pipeline.options import RunOptions

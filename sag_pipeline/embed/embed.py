@@ -16,12 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.embed.tasks import EmbedderOf, TextBatch
-from sag_pipeline.engines.engine import LOCAL, Engine, EngineFor, LoadsModels, here
+from sag_pipeline.engines.engine import LOCAL, EngineFor, here
+from sag_pipeline.engines.tasks import Engine
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.build import Embedding, embedded_texts
 from sag_pipeline.step_runner import RunStats
 from sag_pipeline.store.lance_tables import SEALED
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, check_vectors, vector_ids
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, SettingsError, StoreError
@@ -66,13 +68,11 @@ class NewVectors:
         self._pieces: list[_Piece] = []
         self._since = time.monotonic()
         way = getattr(embedding.embedder, "in_workers", "")
-        self._is_own = way == "loaded" and isinstance(engine, LoadsModels)
+        loading = engine.with_models() if way == "loaded" else None
+        self._is_own = loading is not None
         """Whether the workers hold a model, and are ended with the last text."""
-        if self._is_own and isinstance(engine, LoadsModels):
-            self._engine, sent = engine.with_models(), None
-        else:
-            self._engine, sent = engine if way == "sent" else LOCAL, embedding.embedder
-        self._shared = EmbedderOf(embedding.model, sent)
+        self._engine = loading or (engine if way == "sent" else LOCAL)
+        self._shared = EmbedderOf(embedding.model, None if loading else embedding.embedder)
 
     def embed(self, pieces: Iterable[tuple[str, pa.Array]]) -> Iterator[int]:
         """Embed texts by kind: for each piece, in order, the number of those that were new."""
@@ -252,7 +252,7 @@ def embed_pending(
     tally, started = RunStats(), time.perf_counter()
     pending, tally.counts["removed"] = store.take_pending(step)
     if pending and embedding.computed:
-        store.commit(step, [DocumentOutcome(each) for each in pending])
+        store.commit(step, dict.fromkeys(pending, StepResult()))
         tally.counts.update("new" if each.is_new else "changed" for each in pending)
     elif pending:
         _embed(store, step, NewVectors(embedding, engine(len(pending))), pending, tally)
@@ -284,7 +284,7 @@ def _embed(
         made.flush()  # first, or a kill in between would leave texts that are never embedded
         waiting = pending[committed:done]
         if waiting:
-            store.commit(step, [DocumentOutcome(each) for each in waiting])
+            store.commit(step, dict.fromkeys(waiting, StepResult()))
         tally.counts.update("new" if each.is_new else "changed" for each in waiting)
         committed = done
 

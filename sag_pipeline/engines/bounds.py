@@ -1,26 +1,21 @@
 """Bounds on what one document may take of a worker: seconds and memory, enforced by the kernel and by a watchdog."""
 
 import faulthandler
-import math
 import os
 import resource
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from sag_retrieval.core.options import Bounds, CheckedOptions
 
 _GRACE: Final = 1.5
 """Code that does not return to Python within this multiple of the time has its worker ended."""
-_LEAST_GRACE: Final = 0.9
-"""The watchdog is set again for a document that would have less than this share of that time."""
-_DATA: Final = "VmData:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,43 +28,9 @@ class WorkerBounds(CheckedOptions):
     """Bytes that a worker may take in addition to what it has; the document that needs more is skipped."""
 
 
-@dataclass(slots=True)
-class _Watch:
-    """The timer and the watchdog of a batch, which stay set from one document to the next: that costs time itself."""
-
-    bounds: WorkerBounds
-    ends: float = math.inf
-    """When the document under way has used its time."""
-    is_ringing: bool = False
-    """Whether the timer is set."""
-    ended_at: float = 0.0
-    """When the watchdog ends this process."""
-    before: Any = None
-    """What SIGALRM did."""
-
-    def start(self) -> None:
-        """Begin a document."""
-        now, seconds = time.monotonic(), self.bounds.worker_seconds
-        self.ends = now + seconds
-        if not self.is_ringing:
-            self.is_ringing, before = True, signal.signal(signal.SIGALRM, _interrupt)
-            self.before = before if self.before is None else self.before
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-        most = _GRACE * seconds + 1
-        if self.ended_at < now + _LEAST_GRACE * most:
-            faulthandler.dump_traceback_later(most, exit=True, file=_nowhere())
-            self.ended_at = now + most
-
-    def stop(self) -> None:
-        """Leave no timer and no watchdog behind."""
-        self.ends = math.inf
-        if self.ended_at:
-            faulthandler.cancel_dump_traceback_later()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self.before)
-
-
-_current: _Watch | None = None
+_current: WorkerBounds | None = None
+_is_timed = False
+"""Bounds of what this process does, and whether a document is under way."""
 
 
 @cache
@@ -86,14 +47,13 @@ def within(bounds: WorkerBounds | None) -> Iterator[None]:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    watch = _current = _Watch(bounds)
+    _current = bounds
     try:
-        if taken := _data():
+        if taken := memory_of("self", 5):
             most = taken + bounds.worker_memory
             resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
         yield
     finally:
-        watch.stop()
         _current = None
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
@@ -105,57 +65,52 @@ def one_document() -> Iterator[None]:
     Raises:
         TimeoutError: In the middle of what takes too long.
     """
-    watch = _current
-    if watch is None:
+    global _is_timed  # noqa: PLW0603
+    if _current is None:
         yield
         return
-    watch.start()
+    seconds, before = _current.worker_seconds, signal.signal(signal.SIGALRM, _interrupt)
     try:
+        _is_timed = True
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        faulthandler.dump_traceback_later(_GRACE * seconds + 1, exit=True, file=_nowhere())
         yield
     finally:
-        watch.ends = math.inf
+        _is_timed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, before)
 
 
 def reason_of(error: Exception) -> str:
     """Why a document failed, in one sentence."""
     if _current is not None and isinstance(error, MemoryError):
-        most = _current.bounds.worker_memory
-        return (
-            f"it needs more than {most:,} bytes of memory; split the document, or raise the bound: "
-            f"`sag ingest --set worker_memory={2 * most}`"
-        )
-    return str(error) if isinstance(error, _TooLongError) else f"{type(error).__name__}: {error}"
-
-
-class _TooLongError(TimeoutError):
-    """A document took longer than its bound."""
+        most = _current.worker_memory
+        return too_much("it", f"{most:,} bytes of memory", "document", worker_memory=most)
+    return str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
 
 
 def _interrupt(*_: object) -> None:
-    """The timer rang: for the document under way, or for one that was done long ago.
+    if _current is not None and _is_timed:
+        seconds = _current.worker_seconds
+        raise TimeoutError(too_much("it", f"{seconds} s", "document", worker_seconds=seconds))
 
-    Raises:
-        TimeoutError: If the document under way has used its time.
+
+def too_much(what: str, bound: str, file: str, **option: int) -> str:
+    """Why a document or file was given up, and how it may have twice as much."""
+    ((name, value),) = option.items()
+    return (
+        f"{what} needs more than {bound}; split the {file}, or raise the bound: `sag ingest --set {name}={2 * value}`"
+    )
+
+
+def memory_of(process: int | str, column: int) -> int:
+    """Bytes in a column of `/proc/<process>/statm`; 0 where the system does not report them.
+
+    Columns are 0 for the address space, 1 for what is resident, 5 for private writable memory.
     """
-    watch = _current
-    if watch is None:
-        return
-    left = watch.ends - time.monotonic()
-    watch.is_ringing = 0 < left < math.inf
-    if watch.is_ringing:
-        signal.setitimer(signal.ITIMER_REAL, left)
-    elif left <= 0:
-        seconds = watch.bounds.worker_seconds
-        raise _TooLongError(
-            f"it needs more than {seconds} s; split the document, or raise the bound: "
-            f"`sag ingest --set worker_seconds={2 * seconds}`"
-        )
-
-
-def _data() -> int:
-    """Bytes of private writable memory of this process; 0 where the system does not report them."""
-    status = Path("/proc/self/status")
-    if not status.is_file():
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[column]
+    except (OSError, IndexError):
         return 0
-    lines = status.read_text(encoding="ascii", errors="replace").splitlines()
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(_DATA)), 0)
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,66 +1,22 @@
-"""What an engine is, and the engine that a setting names."""
+"""The engine that a setting names."""
 
 import atexit
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from pkgutil import resolve_name
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Final
 
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.engines.tasks import task_of
+from sag_pipeline.engines.tasks import Engine
 from sag_retrieval.core.errors import SettingsError
 
 _FEWEST_DOCUMENTS: Final = 64
 """With fewer pending documents, starting processes costs more than they save."""
 
 
-class Engine(Protocol):
-    """Does pure work on batches."""
-
-    @property
-    def workers(self) -> int:
-        """How many batches it does at a time."""
-        ...
-
-    def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
-        """What a task makes of each batch, in order; a bounded number of batches is under way at a time.
-
-        Args:
-            task: A name of `TASKS`.
-            batches: Taken as workers become free.
-            shared: Something that all batches need; it reaches each worker once.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the workers."""
-        ...
-
-
-@runtime_checkable
-class LoadsModels(Protocol):
-    """An engine with room for models of their own in its workers."""
-
-    def with_models(self) -> Engine:
-        """An engine each of whose workers keeps the model that it loads, until it is closed."""
-        ...
-
-
-class LocalEngine:
-    """Does all work in this process."""
-
-    workers: Final = 1
-
-    def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
-        """One batch after the other."""
-        return (task_of(task).do(batch, shared) for batch in batches)
-
-    def close(self) -> None:
-        """Nothing to end."""
-
-
-LOCAL: Final = LocalEngine()
+LOCAL: Final = Engine()
+"""Does all work in this process."""
 EngineFor = Callable[[int], Engine]
 """The engine for a number of pending documents."""
 _open: dict[tuple[object, ...], Engine] = {}
@@ -98,7 +54,12 @@ def engine_for(setting: str, pending: int, bounds: WorkerBounds | None = None) -
         return LOCAL
     place = (os.getpid(), kind, detail if kind in _FAR else workers, bounds)
     if place not in _open:
-        _open[place] = _FAR[kind](detail, bounds) if kind in _FAR else _processes(workers, bounds)
+        if kind in _FAR:
+            _open[place] = _FAR[kind](detail, bounds)
+        else:
+            from sag_pipeline.engines.executors import ProcessEngine  # noqa: PLC0415  only where it is used
+
+            _open[place] = ProcessEngine(workers, bounds)
     return _open[place]
 
 
@@ -135,12 +96,6 @@ def _executor(place: str, bounds: WorkerBounds | None) -> Engine:
     window = WINDOW_PER_WORKER * int(getattr(executor, "_max_workers", cores()))
     first = [executor]
     return ExecutorEngine(lambda: first.pop() if first else start(), window, bounds=bounds)
-
-
-def _processes(workers: int, bounds: WorkerBounds | None) -> Engine:
-    from sag_pipeline.engines.executors import ProcessEngine  # noqa: PLC0415  only where it is used
-
-    return ProcessEngine(workers, bounds)
 
 
 _FAR: Final = {"ray": _ray, "executor": _executor}

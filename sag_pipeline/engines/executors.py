@@ -5,11 +5,11 @@ import pickle
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing import forkserver, parent_process, resource_tracker
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.engines.tasks import Here, Shared, TaskCall, answer, task_of
+from sag_pipeline.engines.tasks import Engine, TaskCall, answer, task_of
 
 WINDOW_PER_WORKER: Final = 2
 """Batches under way per worker: one that is done, and one that waits for it."""
@@ -32,7 +32,7 @@ class _UnderWay:
     future: Future[Any]
 
 
-class ExecutorEngine:
+class ExecutorEngine(Engine):
     """Does batches on the workers of a `concurrent.futures.Executor`.
 
     A batch whose worker died is done again, while nothing else is under way; if it ends its worker again, it is split
@@ -47,13 +47,9 @@ class ExecutorEngine:
         bounds: WorkerBounds | None = None,
         lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError),
     ) -> None:
-        """Start nothing yet.
+        """Take what makes an executor, also in place of a broken one, and how many batches are under way at a time.
 
-        Args:
-            start: Makes an executor, also in place of a broken one.
-            window: Batches under way at a time.
-            bounds: What one document may take of a worker.
-            lost: What a future raises whose worker died, or could not answer.
+        `lost`: what a future raises whose worker died, or could not answer.
         """
         self._start = start
         self._window = window
@@ -63,16 +59,16 @@ class ExecutorEngine:
 
     @property
     def workers(self) -> int:
-        """How many batches are done at a time."""
+        """As its window allows."""
         return max(1, self._window // WINDOW_PER_WORKER)
 
-    def share(self, value: object) -> Shared:
-        """An object for all batches of a `map`, as workers receive it."""
-        return Here(value)
+    def share(self, value: object) -> Callable[[], Any]:
+        """What gives an object for all batches of a `map` to workers: here with every call."""
+        return partial(_same, value)
 
     def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
-        """What is made of each batch, in order."""
-        call = TaskCall(task, None, self.share(shared), self._bounds)
+        """Over the workers."""
+        call = TaskCall(task, None, None if shared is None else self.share(shared), self._bounds)
         under_way: deque[_UnderWay] = deque()
         try:
             for batch in batches:
@@ -111,7 +107,8 @@ class ExecutorEngine:
         made = self._alone(first.call)
         for each in under_way:
             if isinstance(each.future.exception(), self._lost):  # a broken pool takes all batches with it
-                each.future = _done(self._alone(each.call))
+                each.future = Future()
+                each.future.set_result(self._alone(each.call))
         return made
 
     def _alone(self, call: TaskCall) -> Any:  # noqa: ANN401
@@ -121,7 +118,7 @@ class ExecutorEngine:
         except self._lost:
             self._renew()
         task = task_of(call.task)
-        parts: Sequence[Any] = task.split(call.batch)
+        parts = task.split(call.batch)
         if len(parts) == 1:
             return task.failed(call.batch, ENDED)
         return task.joined([self._alone(replace(call, batch=part)) for part in parts])
@@ -133,29 +130,16 @@ class ExecutorEngine:
             executor.shutdown(wait=False, cancel_futures=True)
 
 
-def _done(made: object) -> "Future[Any]":
-    future: Future[Any] = Future()
-    future.set_result(made)
-    return future
+def _same(value: object) -> object:
+    return value
 
 
 _LOADED: Final = ["sag_pipeline.table_rules", "sag_pipeline.store.step_batch", "sag_pipeline.embed.tasks", "pandas"]
 """What workers are forked with; pyarrow loads pandas with the first list that becomes an array."""
 
 
-@dataclass(frozen=True, slots=True)
-class _InFile:
-    """An object that was written to a file once, and is read once by each worker."""
-
-    path: Path
-
-    def get(self) -> Any:  # noqa: ANN401  whatever is shared
-        """The object."""
-        return _read(self.path)
-
-
 @lru_cache(maxsize=1)
-def _read(path: Path) -> Any:  # noqa: ANN401
+def _read(path: Path) -> Any:  # noqa: ANN401  whatever is shared
     return pickle.loads(path.read_bytes())  # noqa: S301  written by this run in a folder of its own
 
 
@@ -164,19 +148,21 @@ class ProcessEngine(ExecutorEngine):
 
     def __init__(self, workers: int, bounds: WorkerBounds | None = None) -> None:
         """Start no process yet."""
-        super().__init__(lambda: _pool(workers), WINDOW_PER_WORKER * workers, bounds=bounds)
+        super().__init__(
+            lambda: ProcessPoolExecutor(workers, mp_context=_context(), initializer=_prepare),
+            WINDOW_PER_WORKER * workers,
+            bounds=bounds,
+        )
         self._folder: TemporaryDirectory[str] | None = None
         self._files = 0
 
-    def share(self, value: object) -> Shared:
-        """Through a file: a pipe would bring it with every batch."""
-        if value is None:
-            return Here()
+    def share(self, value: object) -> Callable[[], Any]:
+        """Through a file, which each worker reads once: a pipe would bring it with every batch."""
         self._folder = self._folder or TemporaryDirectory(prefix="sag-engine-")
         self._files += 1
         path = Path(self._folder.name) / f"{self._files}.pickle"
         path.write_bytes(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
-        return _InFile(path)
+        return partial(_read, path)
 
     def close(self) -> None:
         """End the processes and delete what they shared."""
@@ -242,18 +228,12 @@ def _context() -> _Context:
     return context
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_prepare)
-
-
 def _prepare() -> None:
-    """End with the run, however it ends."""
-    Thread(target=_end_with_run, name="sag-end-with-run", daemon=True).start()
+    """End with the run: one that is killed closes nothing, and its workers would wait for ever."""
 
+    def end() -> None:
+        if run := parent_process():
+            run.join()
+            os._exit(1)
 
-def _end_with_run() -> None:
-    """A run that is killed closes nothing: its workers would wait for ever, and whoever reads its output with them."""
-    run = parent_process()
-    if run is not None:
-        run.join()
-        os._exit(1)
+    Thread(target=end, name="sag-end-with-run", daemon=True).start()

@@ -5,14 +5,13 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from sag_pipeline.engines import tasks
 from sag_pipeline.engines.bounds import WorkerBounds
 from sag_pipeline.engines.executors import WINDOW_PER_WORKER, ExecutorEngine
-from sag_pipeline.engines.tasks import Here, Shared, other_code
+from sag_pipeline.engines.tasks import other_code
 from sag_retrieval.core.errors import SagError, SettingsError
 
 _PATIENCE: Final = 10
@@ -20,9 +19,6 @@ _PATIENCE: Final = 10
 _START: Final = 120
 """Seconds to wait until each node has told its version."""
 _LOCAL: Final = {"", "local"}
-_SETTINGS: Final = b"\0\0\0\4\0\0\0\0\0"
-"""An empty frame of settings, with which each side of an HTTP/2 connection begins."""
-_HELLO: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 
 
 class RayEngine(ExecutorEngine):
@@ -47,9 +43,9 @@ class RayEngine(ExecutorEngine):
             lambda: _Tasks(ray), WINDOW_PER_WORKER * _count(ray, "CPU"), bounds=bounds, lost=_losses(ray.exceptions)
         )
 
-    def share(self, value: object) -> Shared:
+    def share(self, value: object) -> Callable[[], Any]:
         """Through the object store of the cluster, from which each node fetches it once."""
-        return Here() if value is None else _InCluster(self._ray.put(value))
+        return partial(_fetched, self._ray.put(value))
 
     def with_models(self) -> ExecutorEngine:
         """The same cluster with one actor per GPU, or per core where there is none: each loads a model once."""
@@ -60,17 +56,10 @@ class RayEngine(ExecutorEngine):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _InCluster:
-    """An object in the object store of the cluster."""
+def _fetched(reference: Any) -> Any:  # noqa: ANN401  whatever is shared
+    import ray  # noqa: PLC0415  an extra
 
-    reference: Any
-
-    def get(self) -> Any:  # noqa: ANN401  whatever is shared
-        """The object."""
-        import ray  # noqa: PLC0415  an extra
-
-        return ray.get(self.reference)
+    return ray.get(reference)
 
 
 def _losses(gone: Any) -> tuple[type[BaseException], ...]:  # noqa: ANN401  Ray's module of exceptions
@@ -98,7 +87,7 @@ def _connect(ray: Any, address: str) -> None:  # noqa: ANN401  Ray is an extra
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        _expect_grpc(host, int(port))
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()  # Ray itself waits for minutes
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False)
     except (OSError, ValueError, ConnectionError, RuntimeError) as error:
@@ -107,20 +96,6 @@ def _connect(ray: Any, address: str) -> None:  # noqa: ANN401  Ray is an extra
             f"SAG_ENGINE=ray:{address}: no Ray cluster answers there ({reason}); start one with `ray start --head`, "
             "or set SAG_ENGINE=processes"
         ) from error
-
-
-def _expect_grpc(host: str, port: int) -> None:
-    """Say hello as HTTP/2 has it: Ray itself waits for minutes where something else listens.
-
-    Raises:
-        OSError: If nobody answers there in time, or not in that way.
-    """
-    with socket.create_connection((host, port), timeout=_PATIENCE) as connection:
-        if os.environ.get("RAY_USE_TLS", "0") != "0":
-            return  # the hello would have to be encrypted
-        connection.sendall(_HELLO)
-        if connection.recv(len(_SETTINGS))[3:4] != _SETTINGS[3:4]:
-            raise OSError("what answers is no Ray cluster")
 
 
 def _check_versions(ray: Any) -> None:  # noqa: ANN401  Ray is an extra

@@ -1,7 +1,7 @@
-"""Tasks: pure work on batches that any process of any machine can do, because it is found by name."""
+"""Tasks, pure work on batches that any process of any machine can do, because it is found by name; and who does it."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final, Protocol
@@ -41,25 +41,6 @@ class Task(Protocol):
         ...
 
 
-class Shared(Protocol):
-    """Something that all batches of a `map` need, on its way to a worker."""
-
-    def get(self) -> Any:  # noqa: ANN401
-        """The object itself."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Here:
-    """An object that travels with every call: right everywhere, and as dear as the object is large."""
-
-    value: object = None
-
-    def get(self) -> object:
-        """The object."""
-        return self.value
-
-
 @cache
 def task_of(name: str) -> Task:
     """The task with a name of `TASKS`, or at a place `module:object`."""
@@ -73,7 +54,8 @@ class TaskCall:
 
     task: str
     batch: Any
-    shared: Shared = field(default_factory=Here)
+    shared: Callable[[], Any] | None = None
+    """Gives what all batches of a `map` need."""
     bounds: WorkerBounds | None = None
     code: str = VERSION
     """Of the code that asks; a worker with other code refuses."""
@@ -88,9 +70,35 @@ def answer(call: TaskCall) -> Any:  # noqa: ANN401  what the task makes
     if call.code != VERSION:
         raise SettingsError(other_code(VERSION, call.code))
     with within(call.bounds):
-        return task_of(call.task).do(call.batch, call.shared.get())
+        return task_of(call.task).do(call.batch, call.shared() if call.shared else None)
 
 
 def other_code(worker: str, run: str) -> str:
     """The sentence about a worker with other code."""
     return f"this worker has sag {worker}, the run has sag {run}; install the same version on every machine"
+
+
+class Engine:
+    """Does pure work on batches; this one in its own process, one after another."""
+
+    @property
+    def workers(self) -> int:
+        """How many batches it does at a time."""
+        return 1
+
+    def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
+        """What a task makes of each batch, in order; a bounded number of batches is under way at a time.
+
+        Args:
+            task: A name of `TASKS`.
+            batches: Taken as workers become free.
+            shared: Something that all batches need; it reaches each worker once.
+        """
+        return (task_of(task).do(batch, shared) for batch in batches)
+
+    def with_models(self) -> "Engine | None":
+        """An engine each of whose workers keeps the model that it loads; None where there is no room for them."""
+        return None
+
+    def close(self) -> None:
+        """End the workers."""

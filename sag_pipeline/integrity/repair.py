@@ -3,27 +3,33 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sag_pipeline.embed.embed import load_fit, save_fit
-from sag_pipeline.integrity.damaged_files import (
+from sag_pipeline.integrity.verify import (
+    fetch_home,
     known_calls,
+    lost_ledger,
+    missing_vectors,
     open_anyway,
+    paid_calls,
     parts_in_use,
     release_folders,
     report_folders,
     salvage_answers,
+    send_home,
     unused_parts,
     vector_folders,
     wrong_answers,
+    wrong_locks,
     wrong_parts,
     wrong_pointer,
     wrong_release,
     wrong_report,
     wrong_vectors,
 )
-from sag_pipeline.integrity.verify import fetch_home, lost_ledger, missing_vectors, paid_calls, send_home, wrong_locks
 from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
 from sag_pipeline.store.ledger import Entry, Ledger, breaks, is_doubtful, link_files
@@ -129,16 +135,14 @@ def _repair_ledger(home: Path) -> Iterator[Done]:
     certain = set(Ledger(folder, [path for path in whole if not is_doubtful(found, path)]).entries())
     doubtful = [entry for entry in ledger.entries("step = 'documents' AND kind = 'document'") if entry not in certain]
     gone = _gone(doubtful)
-    steps = ledger.document_steps()
+    steps = [str(step) for (step,) in ledger.select("SELECT DISTINCT step FROM by_document ORDER BY 1")]
     entries = [Entry(unit, step, "removed") for unit in gone for step in steps]
     entries += _calls_again(Store(home, ledger))
     durable.make_folder(folder)
     ledger.rebuild([*entries, Entry.of_whole(PURGE)])
+    what = f"the ledger was rebuilt from {len(whole)} undamaged commits; {len(gone)} documents no longer exist"
     for path in [each.path for each in found] or [folder]:
-        name = path.relative_to(home).as_posix()
-        yield Done(
-            name, f"the ledger was rebuilt from {len(whole)} undamaged commits; {len(gone)} documents no longer exist"
-        )
+        yield Done(path.relative_to(home).as_posix(), what)
 
 
 def _gone(doubtful: Sequence[Entry]) -> list[str]:
@@ -160,12 +164,9 @@ def _calls_again(store: Store) -> list[Entry]:
     """Entries for rows of paid calls that no entry names any more."""
     found = []
     for (table, part), path in unused_parts(store, parts_in_use(store)).items():
-        if (
-            table == "calls"
-            and not damage(path)
-            and read_footer(path).schema.to_arrow_schema().equals(schema_of(table))
-        ):
-            rows = read_footer(path).num_rows
+        footer = read_footer(path) if table == "calls" and not damage(path) else None
+        if footer and footer.schema.to_arrow_schema().equals(schema_of(table)):
+            rows = footer.num_rows
             found.append(Entry(part, table, "done", part=part, row_count=rows, output_hash=part, kind="appended"))
     return found
 
@@ -198,10 +199,8 @@ def _repair_answers(store: Store) -> Iterator[Done]:
     for name in (f"{ANSWERS}-wal", f"{ANSWERS}-shm"):
         path.with_name(name).unlink(missing_ok=True)
     durable.rename(saved, path)
-    yield Done(
-        ANSWERS,
-        f"{count} answers saved of {paid or 'an unknown number of'} paid ones; the damaged file is kept next to it",
-    )
+    of = paid or "an unknown number of"
+    yield Done(ANSWERS, f"{count} answers saved of {of} paid ones; the damaged file is kept next to it")
 
 
 def _repair_embedder(home: Path) -> Iterator[Done]:
@@ -209,7 +208,9 @@ def _repair_embedder(home: Path) -> Iterator[Done]:
         load_fit(home)
     except StoreError:
         for manifest in reversed(Releases(home).manifests()):
-            fitted = _fit_of(home / "releases" / manifest.release_id / "embedder")
+            fitted = None
+            with suppress(ModelError, OSError, EOFError, ValueError, TypeError):
+                fitted = HashingFit.load(home / "releases" / manifest.release_id / "embedder")
             if fitted is not None and HashingEmbedder(fitted).fingerprint == manifest.embedder_fingerprint:
                 discard(home / "embedder" / "hashing.npy")
                 save_fit(home, fitted)
@@ -218,17 +219,8 @@ def _repair_embedder(home: Path) -> Iterator[Done]:
         shutil.rmtree(home / "embedder", ignore_errors=True)
         for folder in (home / "vectors").glob("hashing-*"):
             shutil.rmtree(folder)
-        yield Done(
-            "embedder/hashing.npy",
-            "removed with its vectors; fitted again by the next ingest, which gives another release",
-        )
-
-
-def _fit_of(folder: Path) -> HashingFit | None:
-    try:
-        return HashingFit.load(folder)
-    except (ModelError, OSError, EOFError, ValueError, TypeError):
-        return None
+        what = "removed with its vectors; fitted again by the next ingest, which gives another release"
+        yield Done("embedder/hashing.npy", what)
 
 
 def _repair_vectors(store: Store) -> Iterator[Done]:

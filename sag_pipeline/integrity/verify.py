@@ -1,50 +1,42 @@
 """`sag verify`: compare everything below a home with what was written."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import json
+import shutil
+import sqlite3
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 
-from sag_pipeline.embed.embed import load_fit
-from sag_pipeline.integrity.damaged_files import (
-    open_anyway,
-    parts_in_use,
-    release_folders,
-    report_folders,
-    unused_parts,
-    vector_files,
-    wrong_answers,
-    wrong_parts,
-    wrong_pointer,
-    wrong_release,
-    wrong_report,
-    wrong_vectors,
-)
+from sag_pipeline.embed.embed import load_fit, texts_of
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.step_runner import step_of
-from sag_pipeline.store.bucket import BucketHome, bucket_home
-from sag_pipeline.store.ledger import breaks, link_files
-from sag_pipeline.store.parts import of_documents
+from sag_pipeline.store.bucket import bucket_home
+from sag_pipeline.store.lance_tables import SEALED, LanceTables
+from sag_pipeline.store.ledger import Entry, Ledger, breaks, link_files
+from sag_pipeline.store.parts import damage, of_documents, read_footer, read_rows
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
+from sag_pipeline.tables import RECORDS, schema_of
 from sag_retrieval.core import durable
-from sag_retrieval.core.errors import BucketError, ReleaseError, SourceError, StoreError
+from sag_retrieval.core.errors import BucketError, ReleaseError, SagError, SourceError, StoreError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.core.settings import HASHING
-from sag_retrieval.models.answer_cache import ANSWERS
-from sag_retrieval.release.folders import ReadOnlyFolder, unfinished, write_lock, wrong_made
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, columns_of, is_unchanged
+from sag_retrieval.release.folders import ReadOnlyFolder, unfinished, write_lock, wrong_files, wrong_made
 from sag_retrieval.release.manifest import MANIFEST
+from sag_retrieval.release.reader import FileFault, verify_release
 from sag_retrieval.release.releases import POINTER, FoundRelease, Releases
 from sag_retrieval.release.remote import BESIDE, RemoteReleases
-from sag_retrieval.remote.mirror import FILES, measure
-from sag_retrieval.reports.series import IN_BUCKET, pull_reports, send_reports
-
-_KINDS: Final = ("tables", FILES, "releases", "answers")
+from sag_retrieval.remote.mirror import FILES, listed_below, measure
+from sag_retrieval.reports.series import IN_BUCKET, pull_reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +51,7 @@ class BucketFiles:
 
 
 def fetch_home(home: Path) -> BucketFiles | None:
-    """Fetch everything of a home in a bucket that can be read; None for a home of its own. The caller holds the lock.
-
-    Raises:
-        BucketError: If the bucket cannot be read.
-    """
+    """Fetch what can be read of a home in a bucket; None for a home of its own. The caller holds the lock."""
     bucket = bucket_home(home)
     if bucket is None:
         return None
@@ -75,8 +63,12 @@ def fetch_home(home: Path) -> BucketFiles | None:
     _fetch_releases(home)
     with suppress(BucketError):
         pull_reports(home)
-    needed, kinds = _needed(home, bucket), [kind for kind in _KINDS if kind != "answers"]  # all of them count
-    there = {each.key: each.size for kind in kinds for each in bucket.mirror.files.list(f"{kind}/")}
+    there = {
+        each.key: each.size for top in ("tables", FILES, "releases") for each in bucket.mirror.files.list(f"{top}/")
+    }
+    needed = {f"{FILES}/{digest}": length for digest, length in RemoteReleases(bucket.mirror).named().items()}
+    needed |= {f"tables/{table}/{part}.parquet": -1 for table, part in parts_in_use(open_anyway(home))}
+    needed |= {key: -1 for key in there if key.startswith("releases/")}
     missing = [key for key, length in needed.items() if key not in there or length not in (-1, there[key])]
     return BucketFiles(len(needed), sorted(missing), sorted(set(there) - set(needed)))
 
@@ -92,21 +84,10 @@ def _fetch_releases(home: Path) -> None:
         durable.write_text(home / POINTER, f"{named}\n")
 
 
-def _needed(home: Path, bucket: BucketHome) -> Mapping[str, int]:
-    """Keys of the files that the home needs, and their lengths; -1 where it is not known."""
-    found = {f"{FILES}/{digest}": length for digest, length in RemoteReleases(bucket.mirror).named().items()}
-    found |= {f"tables/{table}/{part}.parquet": -1 for table, part in parts_in_use(open_anyway(home))}
-    return found | {each.key: -1 for each in bucket.mirror.files.list("releases/")}
-
-
 def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> list[tuple[str, str]]:
     """Make the bucket hold what the mirror holds after a repair; the caller holds the lock since `fetch_home`.
 
-    Returns:
-        What was missing in the bucket, and what became of it.
-
-    Raises:
-        BucketError: If another run wrote to it meanwhile, or it cannot be written.
+    Returns what was missing in the bucket, and what became of it; a BucketError if another run wrote to it meanwhile.
     """
     bucket = bucket_home(home)
     if bucket is None or found is None or not (is_changed or found.missing):
@@ -118,29 +99,17 @@ def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> lis
         if key.startswith(f"{FILES}/") and own.is_file() and measure(own)[1] == own.name:
             bucket.mirror.push(key, own)
     releases = Releases(home)
-    if releases.remote:
-        _send_releases(releases)
+    if remote := releases.remote:
+        here = {path.parent.name for path in releases.folder.glob(f"[!.]*/{MANIFEST}")}
+        remote.delete(sorted(set(remote.ids()) - here))
+        for release_id in sorted(here):
+            with suppress(ReleaseError):
+                remote.push(releases.folder / release_id)
+                remote.push_beside(release_id)
     reports = home / "reports"
-    series = [path for path in reports.glob("*/*") if path.is_dir() and not path.name.startswith(".")]
-    known = {f"{path.parent.name}/{path.name}/" for path in series}
-    gone = {
-        "/".join(path.split("/")[:2]) + "/" for path in bucket.mirror.tree(IN_BUCKET).entries if path.count("/") > 1
-    }
-    latest = {f"{path.parent.name}/{path.name}" for path in reports.glob("*/LATEST")}
-    send_reports(home, *sorted(known | gone | latest))
+    bucket.mirror.update_tree(IN_BUCKET, reports, listed_below(reports), lambda _: True)
     bucket.commit(open_anyway(home).ledger.parts(), is_complete=True)
     return [(key, "sent again, or no longer named") for key in found.missing]
-
-
-def _send_releases(releases: Releases) -> None:
-    remote = releases.remote
-    assert remote is not None
-    here = {path.parent.name for path in releases.folder.glob(f"[!.]*/{MANIFEST}")}
-    remote.delete(sorted(set(remote.ids()) - here))
-    for release_id in sorted(here):
-        with suppress(ReleaseError):
-            remote.push(releases.folder / release_id)
-            remote.push_beside(release_id)
 
 
 _PATIENCE_SECONDS = 10
@@ -149,10 +118,9 @@ _AGAIN = "made again by `sag repair` and `sag ingest`"
 
 @dataclass(frozen=True, slots=True)
 class HomeFault:
-    """A file or folder below a home that differs from what was written."""
+    """A file or folder, named below a home, that differs from what was written."""
 
     file: str
-    """Below the home."""
     what: str
     mend: str
 
@@ -186,11 +154,7 @@ class Verified:
 
 
 def verify_home(home: Path, *, deep: bool) -> Verified:
-    """Check everything below a home; nothing is changed, and no run writes meanwhile.
-
-    Args:
-        home: The home.
-        deep: Compare every byte and row; else lengths, counts and structure.
+    """Check everything below a home, with `deep` every byte and row; nothing is changed, and no run writes meanwhile.
 
     Raises:
         SourceError: If there is no such home, or a run keeps writing below it.
@@ -220,10 +184,9 @@ def wrong_locks(home: Path) -> list[HomeFault]:
 def look(home: Path, *, deep: bool) -> Verified:
     """Check everything; the caller holds the lock."""
     store = open_anyway(home)
-    checks: tuple[Callable[[Store, bool], CheckedFiles], ...] = (
-        _sources, _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
-    )  # fmt: skip
-    return Verified(shown_home(home), deep, [check(store, deep) for check in checks])
+    checked = [_sources(store), _ledger(store), _tables(store, deep=deep), _vectors(store, deep=deep), _embedder(store)]
+    checked += [_answers(store, deep=deep), _releases(store, deep=deep), _reports(store)]
+    return Verified(shown_home(home), deep, checked)
 
 
 def _bucket(found: BucketFiles) -> list[CheckedFiles]:
@@ -233,7 +196,7 @@ def _bucket(found: BucketFiles) -> list[CheckedFiles]:
     return [CheckedFiles("bucket", found.count, "files", faults), unused]
 
 
-def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always checked whole: it is small
+def _sources(store: Store) -> CheckedFiles:
     mend = "removed by `sag repair`: sources are known by their names until they are ingested again"
     try:
         count = len(list(SourceList(store)))
@@ -242,7 +205,7 @@ def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001 
     return CheckedFiles("sources", count, "sources")
 
 
-def _ledger(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always checked whole: it is small, and everything depends on it
+def _ledger(store: Store) -> CheckedFiles:
     folder = store.home / "ledger"
     mend = "`sag repair` keeps the other commits; `sag ingest` finds out the content of this one again"
     faults = [HomeFault(_name(store, each.path), each.what, mend) for each in breaks(folder)]
@@ -258,14 +221,14 @@ def lost_ledger(store: Store) -> str:
     return _name(store, made[0]) if made else ""
 
 
-def _tables(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+def _tables(store: Store, *, deep: bool) -> CheckedFiles:
     faults = [HomeFault(_name(store, each.path), each.what, _AGAIN) for each in wrong_parts(store, deep=deep)]
     used = parts_in_use(store)
     unused = len(unused_parts(store, used))
     return CheckedFiles("tables", len(used), "parts" + (f", {unused} that no entry names" if unused else ""), faults)
 
 
-def _vectors(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+def _vectors(store: Store, *, deep: bool) -> CheckedFiles:
     wrong = wrong_vectors(store.home, deep=deep)
     found = [(_name(store, path), what) for path, what in wrong.items()]
     if not wrong:
@@ -304,24 +267,15 @@ def _embedded(store: Store, fingerprint: str) -> list[str]:
 def _wanted(store: Store, documents: Sequence[str]) -> dict[str, set[bytes]]:
     """Ids of the texts of documents by kind; damaged parts are left out, as they are made again anyway."""
     found: dict[str, set[bytes]] = {kind: set() for kind in KINDS}
-    chosen = pa.array(documents, pa.string())
     for table, ids in found.items():
-        for part, members in store.places(table, chosen.to_pylist()).items():
-            try:
-                ids.update(_texts(store, table, part, members))
-            except (StoreError, KeyError):  # a part of another table lacks the columns
-                continue
+        for part, members in store.places(table, documents).items():
+            with suppress(StoreError, KeyError):  # a part of another table lacks the columns
+                rows = of_documents(store.parts.read(table, part), members)
+                ids.update(vector_ids(texts_of(table, rows).to_pylist()).tolist())
     return found
 
 
-def _texts(store: Store, table: str, part: str, members: Sequence[str]) -> list[bytes]:
-    from sag_pipeline.embed.embed import texts_of  # noqa: PLC0415  takes a second to import
-
-    rows = of_documents(store.parts.read(table, part), members)
-    return list(vector_ids(texts_of(table, rows).to_pylist()).tolist())
-
-
-def _embedder(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  its hash is always compared
+def _embedder(store: Store) -> CheckedFiles:
     name = "embedder/hashing.npy"
     try:
         fitted = load_fit(store.home)
@@ -331,7 +285,7 @@ def _embedder(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001
     return CheckedFiles("embedder", int(fitted is not None), "files")
 
 
-def _answers(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+def _answers(store: Store, *, deep: bool) -> CheckedFiles:
     path = store.home / ANSWERS
     mend = "`sag repair` saves what can be read; the rest is paid again when it is needed"
     if not path.exists():
@@ -354,7 +308,7 @@ def paid_calls(store: Store) -> set[tuple[str, str, str]]:
     return found
 
 
-def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+def _releases(store: Store, *, deep: bool) -> CheckedFiles:
     folders = release_folders(store.home)
     mend = "removed by `sag repair`; published again by `sag ingest`"
     faults = [
@@ -368,8 +322,7 @@ def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
         for below in BESIDE.values()
         if (what := wrong_made(folder / below))
     ]
-    current = store.home / "CURRENT"
-    if what := wrong_pointer(current, [folder.name for folder in folders], "release"):
+    if what := wrong_pointer(store.home / "CURRENT", [folder.name for folder in folders], "release"):
         faults.append(HomeFault("CURRENT", what, "`sag repair` names the newest good release"))
     left = unfinished(store.home / "releases")
     more = f", {left} unfinished that the next ingest deletes" if left else ""
@@ -378,7 +331,7 @@ def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
     return CheckedFiles("releases", len(folders), f"releases{more}", faults)
 
 
-def _reports(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  files are small and have no hashes
+def _reports(store: Store) -> CheckedFiles:
     folders = report_folders(store.home)
     mend = "removed by `sag repair`; `sag report` writes the next one"
     faults = [HomeFault(_name(store, path), what, mend) for folder in folders for path, what in wrong_report(folder)]
@@ -391,3 +344,278 @@ def _reports(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001 
 
 def _name(store: Store, path: Path) -> str:
     return path.relative_to(store.home).as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class WrongPart:
+    """A part that differs from its ledger entries, and those entries."""
+
+    path: Path
+    what: str
+    entries: Sequence[Entry]
+
+
+def open_anyway(home: Path) -> Store:
+    """The store of a home from its undamaged commits, for verify and repair."""
+    folder = home / "ledger"
+    harmed = {each.path for each in breaks(folder)}
+    return Store(home, Ledger(folder, [path for path in link_files(folder) if path not in harmed]))
+
+
+def parts_in_use(store: Store) -> dict[tuple[str, str], list[Entry]]:
+    """Table and name of every part that a current entry names, with those entries."""
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for entry in store.ledger.entries("part <> ''", view="stored"):
+        found.setdefault((entry.step, entry.part), []).append(entry)
+    return found
+
+
+def wrong_parts(store: Store, *, deep: bool) -> list[WrongPart]:
+    """Parts in use that are missing, unreadable or have other rows; with `deep` every byte is compared."""
+    found = []
+    for (table, part), entries in parts_in_use(store).items():
+        path = store.parts.path(table, part)
+        try:
+            what = (damage(path) if deep else "") or _wrong_rows(table, path, entries, deep=deep)
+        except StoreError as error:
+            what = _reason(error)
+        if what:
+            found.append(WrongPart(path, what, entries))
+    return found
+
+
+def _wrong_rows(table: str, path: Path, entries: Sequence[Entry], *, deep: bool) -> str:
+    footer = read_footer(path)
+    live = sum(entry.row_count for entry in entries)
+    if table in {*RECORDS, "calls"} and not _is_of(footer.schema.to_arrow_schema(), schema_of(table)):
+        return f"its columns are not those of {table}"
+    if entries[0].kind != "document":
+        return "" if footer.num_rows == live else f"it has {footer.num_rows} rows, the ledger says {live}"
+    if footer.num_rows < live:
+        return f"it has {footer.num_rows} rows, the ledger says {live} at least"
+    return _wrong_documents(path, entries) if deep else ""
+
+
+def _is_of(found: pa.Schema, schema: pa.Schema) -> bool:
+    """Whether a part has the columns of its table, or those of an earlier version that wrote fewer (`with_columns`)."""
+    return bool(found.equals(pa.schema([field for field in schema if field.name in found.names or not field.nullable])))
+
+
+def _wrong_documents(path: Path, entries: Sequence[Entry]) -> str:
+    """What is wrong with the rows of documents; empty if those of each are present, once and adjacent."""
+    counts: dict[str, list[int]] = {}
+    for document, run in groupby(read_rows(path, ["document_id"])["document_id"].to_pylist()):
+        counts.setdefault(document, []).append(len([*run]))
+    for entry in entries:
+        if counts.get(entry.unit) != [entry.row_count]:
+            rows = sum(counts.get(entry.unit, []))
+            return f"it has {rows} rows of document {entry.unit!r}, the ledger says {entry.row_count} together"
+    return ""
+
+
+def vector_files(home: Path) -> list[Path]:
+    """Files of vectors that were written whole, of all embedders."""
+    found = sorted((home / "vectors").rglob("*.parquet"))  # as version 0.1 kept them
+    for folder in vector_folders(home):
+        try:
+            tables = LanceTables(folder).sealed()
+        except StoreError:  # a fault of its own
+            continue
+        found += [folder / SEALED]
+        found += [folder / table.folder / file for table in tables.values() for file in table.files]
+    return found
+
+
+def vector_folders(home: Path) -> list[Path]:
+    """The folder of each embedder that has vectors."""
+    return sorted(path.parent for path in (home / "vectors").rglob(SEALED))
+
+
+def wrong_vectors(home: Path, *, deep: bool) -> dict[Path, str]:
+    """Files of vectors that are missing or not as written; with `deep` every byte is compared."""
+    found = {}
+    for path in (home / "vectors").rglob("*.parquet"):
+        try:
+            what = damage(path) if deep else ""
+            names = [] if what else read_footer(path).schema.to_arrow_schema().names
+            if not what and names not in (["vector_id", "values"], ["vector_id", "indices", "values"]):
+                what = f"its columns are {names}, not those of vectors"
+        except StoreError as error:
+            what = _reason(error)
+        if what:
+            found[path] = what
+    for folder in vector_folders(home):
+        try:
+            found |= dict(LanceTables(folder).faults(deep=deep))
+        except StoreError as error:
+            found[folder / SEALED] = _reason(error)
+    return found
+
+
+def unused_parts(store: Store, used: Mapping[tuple[str, str], object]) -> dict[tuple[str, str], Path]:
+    """Parts that no entry names: of an interrupted commit, or of a lost entry."""
+    tables = store.home / "tables"
+    every = {(path.parent.name, path.stem): path for path in sorted(tables.glob("*/*.parquet"))}
+    return {key: path for key, path in every.items() if key not in used}
+
+
+def _reason(error: StoreError) -> str:
+    """The part of a message between the name of the file and the next command."""
+    return str(error).partition(" is ")[2].rpartition("; ")[0]
+
+
+def release_folders(home: Path) -> list[Path]:
+    """Every folder of a release, whether it can be opened or not."""
+    return sorted(path for path in (home / "releases").glob("*") if path.is_dir() and not path.name.startswith("."))
+
+
+def wrong_release(folder: Path, *, deep: bool) -> list[FileFault]:
+    """What is wrong with a release; nothing of one of version 0.1, which lists no files, or of another form."""
+    found = FoundRelease.look(folder)
+    if found.is_of_another_form or (found.manifest is not None and not found.manifest.files):
+        return []
+    try:
+        return verify_release(folder, deep=deep)
+    except (SagError, OSError, ValueError) as error:
+        return [FileFault("", f"it cannot be opened ({error})")]
+
+
+def wrong_pointer(path: Path, names: Sequence[str], kind: str) -> str:
+    """What is wrong with a file that names the current one of some releases, or the latest of a series of reports."""
+    try:
+        named = path.read_bytes().decode("utf-8", "replace").removesuffix("\n")
+    except FileNotFoundError:
+        return f"it is missing, so no {kind} is named" if names else ""
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return "" if named in names else f"it names {named[:60]!r}, which is no {kind} that is there"
+
+
+def report_folders(home: Path) -> list[Path]:
+    """The folders of all reports."""
+    return sorted(path for path in (home / "reports").glob("*/*") if path.is_dir() and not path.name.startswith("."))
+
+
+def wrong_report(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Files of a report that cannot be read or differ from what was written."""
+    summary = folder / "report.json"
+    try:
+        json.loads(summary.read_text(encoding="utf-8"))["previous"]
+    except FileNotFoundError:
+        yield summary, "it is missing: writing the report was interrupted, or the file was deleted"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield summary, f"it cannot be read ({error})"
+    for name, what in wrong_files(folder):
+        yield folder / name, what
+
+
+_HEX = "0123456789abcdef"
+_DEEPEST = 3
+"""A range of call ids that cannot be read from either end is divided up to this number of digits, then given up."""
+_SCHEMA_PAGE = 4096
+PartRow = tuple[Any, ...]
+
+
+def wrong_answers(path: Path, *, deep: bool) -> tuple[int, list[str]]:
+    """The number of answers in a file, and what is wrong with it; with `deep` every answer is compared with its digest.
+
+    Answers lost from a truncated log cannot be detected: the model is asked again for them.
+    """
+    if not path.is_file():
+        return 0, ["it is not a file"]
+    if path.stat().st_size == 0:
+        return 0, ["it is empty, without the table of answers"]
+    try:
+        with closing(_open(path)) as connection:
+            check = "integrity_check" if deep else "quick_check"
+            found = [str(line) for (line,) in connection.execute(f"pragma {check}") if line != "ok"]
+            ((count,),) = connection.execute("select count(*) from answers")
+            if deep:
+                found += [f"answer {row[0]} is not the one that was kept" for row in _all(connection) if _is_bad(row)]
+    except (sqlite3.Error, UnicodeError) as error:
+        return 0, [str(error)]
+    return count, found[:1] + ([f"and {len(found) - 1} more"] if len(found) > 1 else [])
+
+
+def salvage_answers(path: Path, into: Path) -> int:
+    """Write every answer that can be read and agrees with its digest into a new file; the number of answers."""
+    found: dict[str, PartRow] = {}
+    with TemporaryDirectory(dir=path.parent, prefix=".salvage-") as folder:
+        copies = [path]
+        if path.is_file() and path.stat().st_size > _SCHEMA_PAGE:
+            copies.append(_with_new_first_page(path, Path(folder)))
+        for copy in copies:
+            with suppress(sqlite3.Error), closing(_open(copy)) as connection:
+                for row in _readable(connection):
+                    found.setdefault(str(row[0]), row)
+        draft = Path(folder) / "salvaged"
+        with AnswerCache(draft) as kept:
+            kept.keep(*(Answered(*row[:-1]) for _, row in sorted(found.items())))
+        draft.replace(into)
+    return len(found)
+
+
+def known_calls(path: Path) -> set[str]:
+    """The ids of all answers in a whole file; none if it is not there."""
+    if not path.exists():
+        return set()
+    with closing(_open(path)) as connection:
+        return {str(call_id) for (call_id,) in connection.execute("select call_id from answers")}
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open the file read-only: checking a damaged file must not change it or create others next to it."""
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{'mode=ro' if has_log else 'immutable=1'}", uri=True)
+
+
+def _all(connection: sqlite3.Connection, where: str = "") -> Iterator[PartRow]:
+    names = [row[1] for row in connection.execute("pragma table_info(answers)")]
+    digest = "digest" if "digest" in names else "''"  # version 0.1 had none
+    yield from connection.execute(f"select {columns_of()}, {digest} from answers {where}")  # noqa: S608  our own columns
+
+
+def _is_bad(row: PartRow) -> bool:
+    try:
+        json.loads(row[1])
+    except (TypeError, ValueError):
+        return True
+    return not is_unchanged(row)
+
+
+def _readable(connection: sqlite3.Connection) -> Iterator[PartRow]:
+    """Readable, unchanged rows: all at once, or by ranges of call ids, divided further where reading fails.
+
+    A range is read from both ends, so only rows between two damaged places are lost.
+    """
+    ranges = [""]
+    while ranges:
+        prefix = ranges.pop()
+        where = f"where call_id >= '{prefix}' and call_id < '{prefix}~' order by call_id"
+        is_whole = yield from _read(connection, where)
+        if not is_whole:
+            yield from _read(connection, f"{where} desc")
+            ranges += [prefix + digit for digit in _HEX if len(prefix) < _DEEPEST]
+
+
+def _read(connection: sqlite3.Connection, where: str) -> Generator[PartRow, None, bool]:
+    """Yield the unchanged rows of a range; returns whether it could be read to its end."""
+    try:
+        yield from (row for row in _all(connection, where) if not _is_bad(row))
+    except (sqlite3.Error, UnicodeError):
+        return False
+    return True
+
+
+def _with_new_first_page(path: Path, folder: Path) -> Path:
+    """A copy with the first page of a new file, which has the header and schema; the answers are on later pages."""
+    fresh, copy = folder / "fresh", folder / "copy"
+    AnswerCache(fresh).close()
+    shutil.copyfile(path, copy)
+    pages = path.stat().st_size // _SCHEMA_PAGE
+    first = bytearray(fresh.read_bytes()[:_SCHEMA_PAGE])
+    first[28:32] = pages.to_bytes(4, "big")
+    first[92:96] = first[24:28]  # the page count is valid for this state of the file
+    with copy.open("r+b") as file:
+        file.write(first)
+    return copy

@@ -17,21 +17,28 @@ import pyarrow.compute as pc
 from sag_pipeline.extract.revisions import REVISIONS_VERSION
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, RESOLVED, Base, Held, carried_resolved, resolved_since
-from sag_pipeline.publish.checks import Check, check_layer, check_release
-from sag_pipeline.publish.distinct_keys import StoredRows, state_hashes
+from sag_pipeline.publish.checks import Check, check_release
+from sag_pipeline.publish.distinct_keys import StoredRows, connection, numbers_of, state_hashes
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.publish.open_tables import Hidden, write_database, write_parquet
 from sag_pipeline.publish.revisions import decided_by
-from sag_pipeline.store.shown_rows import ReleasedRows, show
 from sag_pipeline.store.store import Store
-from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
+from sag_pipeline.store.vectors import KINDS, ReleasedRows, VectorStore, show, vector_ids
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.spans import Validity, span_of, span_words
 from sag_retrieval.models.protocols import Embedder, Vectors
-from sag_retrieval.release.arrays import GraphParts, counted_keys, places_of, save_graph, write_arrays, write_names
+from sag_retrieval.release.arrays import (
+    GraphParts,
+    counted_keys,
+    open_graph_arrays,
+    places_of,
+    save_graph,
+    write_arrays,
+    write_names,
+)
 from sag_retrieval.release.folders import link
 from sag_retrieval.release.knowledge_graph import FOLDER, write_graph
 from sag_retrieval.release.layers import (
@@ -54,6 +61,7 @@ from sag_retrieval.release.mapped_arrays import (
     take_rows,
 )
 from sag_retrieval.release.schema import LANCE, OF_ALL, ORDER, ROW_FILES, SCHEMA_VERSION, TABLES
+from sag_retrieval.release.table import no_rows
 from sag_retrieval.release.tables import RowFiles
 from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, pack, write_binary_index
 from sag_retrieval.release.vectors import (
@@ -70,7 +78,6 @@ from sag_retrieval.release.vectors import (
     write_vectors,
 )
 
-_TAKEN: Final = 16_000_000
 _DOCUMENTS = """
     SELECT d.document_id, d.source, d.title, d.language, d.text, coalesce(s.summary, '') AS summary, d.metadata,
            d.version, length(d.text)::INTEGER AS char_count
@@ -126,24 +133,18 @@ class Relational:
 
 
 def build_tables(
-    store: Store,
-    resolution: Resolution,
-    documents: Sequence[str] | None = None,
-    described: Rows64 | None = None,
+    store: Store, resolution: Resolution, documents: Sequence[str] | None = None, described: Rows64 | None = None
 ) -> Relational:
     """Tables and links from the current state of the store, in the schema's columns and order; no tables of links.
 
-    Args:
-        store: Where the documents are.
-        resolution: What keys stand for.
-        documents: Which documents; None: all.
-        described: StoredRows of distinct keys that are kept even where nothing carries them.
+    Of some documents, or of all; `described` are rows of distinct keys that are kept even where nothing carries them.
     """
-    with StoredRows(store, documents) as rows:
-        return _build(rows, resolution, np.zeros(0, np.int64) if described is None else described)
+    with connection(store, None if documents is None else len(documents)) as database:
+        rows = StoredRows(store, documents, database)
+        return _build(store, rows, resolution, np.zeros(0, np.int64) if described is None else described)
 
 
-def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relational:
+def _build(store: Store, rows: StoredRows, resolution: Resolution, described: Rows64) -> Relational:
     raw_keys = pa.concat_tables([each.select(_KEY_COLUMNS) for each in rows.scan("keys", _KEY_COLUMNS)])
     documents = _shaped("documents", rows.query(_DOCUMENTS, ("documents", "summaries")))
     chunks = rows.query(_CHUNKS, ("chunks",), placed_documents=_placed(documents, "document_id"))
@@ -153,12 +154,13 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
         placed_chunks=_placed(chunks, "chunk_id", "document_id"),
         event_dates=rows.query(_DATES, raw_keys=raw_keys),
     )
-    chunk_document, event_chunk = _numbers(chunks, "document_row"), _numbers(events, "chunk_row")
+    chunk_document, event_chunk = numbers_of(chunks, "document_row"), numbers_of(events, "chunk_row")
     keyed = key_rows(raw_keys, resolution, (chunks["chunk_id"], events["event_id"]), event_chunk, described)
     keys = _shaped("keys", key_table(resolution, keyed, chunk_document, len(events)))
+    main = keys["key_id"].combine_chunks().take(pa.array(keyed.main, mask=keyed.main < 0))
     tables = {
         "documents": documents,
-        "chunks": _shaped("chunks", chunks.append_column("main_key_id", _taken(keys["key_id"], keyed.main))),
+        "chunks": _shaped("chunks", chunks.append_column("main_key_id", main)),
         "events": _shaped("events", _with_spans(events, documents["language"].take(chunk_document[event_chunk]))),
         "keys": keys,
     }
@@ -167,7 +169,8 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
     joined = {"canonical": resolution.canonical, "events": events.select(["event_id"])}
     tables["triples"] = _shaped("triples", rows.query(_TRIPLES, ("triples",), **joined))
     tables["tables"] = _cells(documents)
-    tables["revisions"] = _shaped("revisions", rows.whole("revisions", TABLES["revisions"]))
+    revisions = store.whole("revisions")
+    tables["revisions"] = _shaped("revisions", no_rows(TABLES["revisions"]) if revisions is None else revisions)
     for name in (each for each in ROW_FILES if each not in tables):  # published as stored
         order = [(column, "ascending") for column in ORDER[name]]
         tables[name] = _shaped(name, pa.concat_tables(rows.scan(name)).sort_by(order))
@@ -181,13 +184,13 @@ def _cells(documents: pa.Table) -> pa.Table:
     """The cells of the tables of documents."""
     from sag_pipeline.extract.rules.tables import table_cells  # noqa: PLC0415  loads the rules of extraction
 
-    found: dict[str, list[Any]] = {name: [] for name in TABLES["tables"].names}
     given = documents.select(["document_id", "text", "language"]).filter(pc.match_substring(documents["text"], "|"))
-    for row in given.to_pylist():
-        for cell in table_cells(row["text"], row["language"]):
-            for name, value in {"document_id": row["document_id"], **cell._asdict()}.items():
-                found[name].append(value)
-    return _shaped("tables", pa.table(found, schema=TABLES["tables"]))
+    cells = [
+        {"document_id": row["document_id"], **cell._asdict()}
+        for row in given.to_pylist()
+        for cell in table_cells(row["text"], row["language"])
+    ]
+    return _shaped("tables", pa.Table.from_pylist(cells, schema=TABLES["tables"]))
 
 
 def _with_spans(events: pa.Table, languages: pa.ChunkedArray) -> pa.Table:
@@ -207,29 +210,15 @@ def _placed(rows: pa.Table, *columns: str) -> pa.Table:
     return rows.select(columns).append_column("row", pa.array(np.arange(len(rows))))
 
 
-def _numbers(rows: pa.Table, name: str) -> Rows64:
-    return np.asarray(rows[name].to_numpy(), np.int64)
-
-
 def _shaped(name: str, rows: pa.Table) -> pa.Table:
     """Rows in the columns and types of the schema; equal rows give equal bytes, however they were made."""
     schema = TABLES[name]
     shaped = rows.select(schema.names).cast(pa.schema([f.remove_metadata() for f in schema])).combine_chunks()
     for place, column in enumerate(shaped.schema):
         if shaped[column.name].null_count:  # `take` clears the bytes below a null
-            shaped = shaped.set_column(place, column, _again(shaped[column.name]))
+            chunks = [chunk.take(pa.array(np.arange(len(chunk)))) for chunk in shaped[column.name].chunks]
+            shaped = shaped.set_column(place, column, pa.chunked_array(chunks, column.type))
     return shaped
-
-
-def _again(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk.take(pa.array(np.arange(len(chunk)))) for chunk in column.chunks], column.type)
-
-
-def _taken(ids: pa.ChunkedArray, rows: Rows64) -> pa.ChunkedArray:
-    """The id of each row; null for -1. In blocks, as the ids of all links may exceed the 2 GiB of an array."""
-    whole = ids.combine_chunks()
-    blocks = (rows[start : start + _TAKEN] for start in range(0, len(rows), _TAKEN))
-    return pa.chunked_array([whole.take(pa.array(block, mask=block < 0)) for block in blocks], ids.type)
 
 
 def _counts(rows: StoredRows, keyed: KeyOwners, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:
@@ -260,10 +249,7 @@ def _parts(
 def _write_remaining(draft: Path, base: Base, number: int, resolution: Resolution) -> Mapping[str, int]:
     """Write the documents of a kept layer that are not left out, with the keys that they carry as these are now.
 
-    Links, counts and words are those that readers see of this layer alone, so there is one way of making them.
-
-    Returns:
-        The rows of the layer by table.
+    Links, counts and words are those that readers see of this layer alone. Returns the number of rows by table.
     """
     below, files = layer_path(number), RowFiles(base.contents, base.manifest, number)
     place, folder = base.contents.place(below), draft / below
@@ -354,7 +340,7 @@ class ReleaseInput:
 
 
 def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[Check]]:
-    """Write a release of one layer into a folder; its manifest without files, and what the checks found."""
+    """Write a release of one layer into a folder; its manifest without files and checks, and what these found."""
     report = listener()
     report("release", 0, 0, "tables")
     made = build_tables(source.store, source.resolution)
@@ -366,11 +352,14 @@ def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[C
     _write_vectors(draft, 0, released, source.embedding, manifest.release_id)
     links = {"event_keys": len(made.parts.event_keys.items), "chunk_keys": len(made.parts.chunk_keys.items)}
     counts = {name: links[name] if name in links else made.tables[name].num_rows for name in TABLES}
-    index = {name: _index(draft, name, counts[name]) for name in KINDS}
+    signs = {name: describe_binary_index(draft / "arrays" / "vectors", name) for name in KINDS}
+    index = {name: {"kind": "none", "rows": counts[name]} | signs[name] for name in KINDS}
     manifest = replace(manifest, counts=counts, index=index)
     write_database(draft, manifest.smoothing)
     report("release", 0, 0, "checks")
-    return _checked(manifest, check_release(draft, manifest, made.tables))
+    graph = open_graph_arrays(draft / "arrays" / "graph")
+    checks = check_release(draft, manifest, made.tables, graph, {n: rows.num_rows for n, rows in made.tables.items()})
+    return manifest, checks
 
 
 def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest, Sequence[Check]]:
@@ -396,20 +385,16 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     wanted = {name: _embedded_ids(name, [layer(name) for layer in files], joined.rows[name]) for name in KINDS}
     released = (_released(name, made.tables[name], ids) for name, ids in wanted.items())
     _write_vectors(draft, number, released, source.embedding, manifest.release_id, is_erased=base.is_erasing)
-    write_database(draft, manifest.smoothing, Hidden.of(files, joined.rows), base.folder)
+    write_database(draft, manifest.smoothing, Hidden.of(files, joined.rows), base.contents.folder)
     counts = own | {name: len(joined.graph[name].items) for name in ("event_keys", "chunk_keys")}
     counts |= {name: len(rows) for name, rows in joined.rows.items()}
     index = {name: base.manifest.index[name] | {"rows": counts[name]} for name in KINDS}
     manifest = replace(manifest, counts={name: counts[name] for name in TABLES}, index=index)
     report("release", 0, 0, "checks")
-    checks = check_layer(draft, manifest, made.tables, joined.graph, len(source.held.documents))
+    checks = check_release(draft, manifest, made.tables, joined.graph, {"documents": len(source.held.documents)})
     if own["chunks"] + own["events"] <= PACKED_ROWS:
         pack_folder(draft / layer_path(number))
-    return _checked(manifest, checks)
-
-
-def _checked(manifest: Manifest, checks: Sequence[Check]) -> tuple[Manifest, Sequence[Check]]:
-    return replace(manifest, checks={check.name: check.as_json() for check in checks}), checks
+    return manifest, checks
 
 
 def bare_manifest(source: ReleaseInput) -> Manifest:
@@ -452,7 +437,7 @@ def _link_layers(draft: Path, base: Base) -> None:
     for name in base.manifest.files:
         layer = _layer_of(name)
         if layer < base.kept and layer not in base.left_out and "/" in name and not name.startswith(_OF_RELEASE):
-            link(base.folder / name, draft / name)
+            link(base.contents.folder / name, draft / name)
 
 
 def _layer_of(name: str) -> int:
@@ -467,8 +452,11 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
     folder, tables = draft / layer_path(number), made.tables
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # longest first; most of the work is done outside Python
-        written = [pool.submit(_write_arrays, folder / "arrays", made, is_first=not number)]
+        # Later layers have neither weights nor the graph of triples, which follow from all layers.
+        written = [pool.submit(write_arrays, folder / "arrays", made.parts, tables, is_weighed=not number)]
         written.append(pool.submit(write_parquet, draft, number, tables, made.parts))
+        if not number:
+            written.append(pool.submit(write_graph, folder / "arrays" / FOLDER, tables, made.parts))
         for name, rows in tables.items():
             save_rows((draft if name in OF_ALL else folder) / "rows" / f"{name}.arrow", rows)
         for done in written:
@@ -476,13 +464,6 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
     own = pc.index_in(tables["documents"]["document_id"], source.held.documents)
     save_array(folder / "arrays" / MADE_OF, source.held.hashes[np.asarray(own)])
     save_rows(folder / "arrays" / RESOLVED, resolved_since(base.described if base else None, source.resolution))
-
-
-def _write_arrays(folder: Path, made: Relational, *, is_first: bool) -> None:
-    """Links, text and names; of later layers neither weights nor the graph of triples, which follow from all layers."""
-    write_arrays(folder, made.parts, made.tables, is_weighed=is_first)
-    if is_first:
-        write_graph(folder / FOLDER, made.tables, made.parts)
 
 
 def _write_vectors(
@@ -548,8 +529,10 @@ def _write_vectors_of(draft: Path, number: int, given: ReleasedRows, embedding: 
 
 def _released(name: str, rows: pa.Table, wanted: pa.Array | None = None) -> ReleasedRows:
     """What Lance has of a table: its columns but those that each release counts again."""
-    columns = [column for column in rows.column_names if column not in _COUNTED]
-    return ReleasedRows(name, rows.select(columns), _vector_ids_of(name, rows), wanted)
+    columns, texts = [column for column in rows.column_names if column not in _COUNTED], embedded_texts(name, rows)
+    blocks = (texts[start : start + _HASHED_TOGETHER] for start in range(0, len(texts), _HASHED_TOGETHER))
+    ids = vector_ids(text for block in blocks for text in block.to_pylist())
+    return ReleasedRows(name, rows.select(columns), ids, wanted)
 
 
 def _embedded_ids(name: str, layers: Sequence[pa.Table], shown: Joined) -> pa.Array:
@@ -560,10 +543,6 @@ def _embedded_ids(name: str, layers: Sequence[pa.Table], shown: Joined) -> pa.Ar
     return found.column(0).combine_chunks()
 
 
-def _index(draft: Path, name: str, count: int) -> Mapping[str, Any]:
-    return {"kind": "none", "rows": count} | describe_binary_index(draft / "arrays" / "vectors", name)
-
-
 def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:
     """The embedded text of each row, equal to `indexed_text` of its record; empty for keys that are not text."""
     if table == "keys":
@@ -571,10 +550,3 @@ def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:
     before, mark, own = ("header", "\n", "text") if table == "chunks" else ("title", ": ", "content")
     first = rows[before]
     return pc.if_else(pc.equal(first, ""), rows[own], pc.binary_join_element_wise(first, rows[own], mark))
-
-
-def _vector_ids_of(table: str, rows: pa.Table) -> VectorIds:
-    """The id of the vector of each row of a release's table."""
-    texts = embedded_texts(table, rows)
-    blocks = (texts[start : start + _HASHED_TOGETHER] for start in range(0, len(texts), _HASHED_TOGETHER))
-    return vector_ids(text for block in blocks for text in block.to_pylist())

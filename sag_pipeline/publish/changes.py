@@ -6,8 +6,7 @@ After a removal no file of it may hold what was removed: each kept layer that ha
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 
 from sag_pipeline.publish.links import Resolution
 from sag_pipeline.store.store import PURGE, Store
-from sag_pipeline.store.vectors import KINDS, MOST_FILES, VectorStore
+from sag_pipeline.store.vectors import KINDS, MOST_FILES, VectorStore, differs
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Rows64, Words64
@@ -28,8 +27,7 @@ from sag_retrieval.release.schema import DATABASE, LANCE, OPEN_TABLES
 from sag_retrieval.release.tables import RowFiles
 
 
-@dataclass(frozen=True, slots=True)
-class LayerSize:
+class LayerSize(NamedTuple):
     """Rows of a layer: those that are still shown, and all."""
 
     shown: int
@@ -52,9 +50,7 @@ class Layering:
     def kept(self, layers: Sequence[LayerSize], fresh: int) -> int:
         """How many of the layers, from the first on, the next release keeps; 0: it is written whole.
 
-        Args:
-            layers: Those of the release before, without the rows that are written again in any case.
-            fresh: Number of these rows, and of new ones.
+        `fresh` counts new rows, and those of the layers that are written again in any case.
         """
         kept = len(layers)
         while kept > 1 and (kept >= self.most or layers[kept - 1].shown <= self.growth * fresh):
@@ -114,8 +110,9 @@ class KeyDescriptions:
         """Rows of keys whose value has other letters, apart from case: it is counted in texts."""
         now = places_of(self.keys["key_id"], resolution.distinct["key_id"])
         has = np.flatnonzero(now >= 0)
-        before, after = self.keys["value_string"].take(pa.array(has)), _values(resolution, now[has])
-        other = pa.array(_differs(before, after))
+        before = self.keys["value_string"].take(pa.array(has))
+        after = resolution.distinct["value_string"].take(pa.array(now[has]))
+        other = pa.array(differs(before, after))
         lower = [pc.utf8_lower(pc.fill_null(each.filter(other), "")) for each in (before, after)]
         found: Rows64 = has[np.asarray(other)][np.asarray(pc.not_equal(*lower))]
         return found
@@ -124,9 +121,7 @@ class KeyDescriptions:
 def _is_outdated(rows: RowFiles, folder: FilePlace, resolution: Resolution) -> bool:
     """Whether a layer names keys or aliases that no document carries any more, or describes a key as it was."""
     now, is_new = _described_otherwise(rows("keys"), resolution)
-    if (now < 0).any() or is_new.any():
-        return True
-    if {*_tuples(rows("key_aliases"))} - {*_tuples(resolution.aliases)}:
+    if (now < 0).any() or is_new.any() or {*_tuples(rows("key_aliases"))} - {*_tuples(resolution.aliases)}:
         return True
     return len(carried_resolved(folder, resolution)) < len(map_rows(folder / "arrays" / RESOLVED))
 
@@ -145,12 +140,8 @@ def _described_otherwise(keys: pa.Table, resolution: Resolution) -> tuple[Rows64
     before, after = keys.take(pa.array(has)), resolution.distinct.take(pa.array(now[has]))
     is_new = np.zeros(len(now), np.bool_)
     for name in _COLUMNS:
-        is_new[has] |= _differs(before[name], after[name])
+        is_new[has] |= differs(before[name], after[name])
     return now, is_new
-
-
-def _values(resolution: Resolution, rows: Rows64) -> pa.ChunkedArray:
-    return resolution.distinct["value_string"].take(pa.array(rows))
 
 
 def _canonical_of(resolution: Resolution) -> dict[str, str]:
@@ -164,12 +155,6 @@ def resolved_since(before: KeyDescriptions | None, resolution: Resolution) -> pa
     keys = sorted(now if before is None else before.moved(resolution))
     schema = pa.schema({"key_id": pa.string(), "canonical": pa.string()})
     return pa.table({"key_id": keys, "canonical": [now.get(key, key) for key in keys]}, schema=schema)
-
-
-def _differs(before: pa.ChunkedArray, after: pa.ChunkedArray) -> Flags:
-    is_other = pc.fill_null(pc.not_equal(before, after), pa.scalar(False))  # noqa: FBT003  a value
-    flags: Flags = np.asarray(is_other) | (np.asarray(before.is_null()) != np.asarray(after.is_null()))
-    return flags
 
 
 def _tuples(aliases: pa.Table) -> list[tuple[object, ...]]:
@@ -211,7 +196,6 @@ class Held:
 class Base:
     """A release whose first layers the next one keeps."""
 
-    folder: Path
     contents: Contents
     manifest: Manifest
     kept: int
@@ -234,9 +218,8 @@ def find_base(
     if releases.current() is None:
         return None
     try:
-        folder = releases.path()
-        manifest = Manifest.read(folder)
-        contents = Contents(folder, manifest)
+        manifest = Manifest.read(releases.path())
+        contents = Contents(releases.path(), manifest)
         is_alike = manifest.smoothing == resolution.smoothing and _has(manifest, vectors, release)
         if not contents.is_checked or not is_alike:
             return None
@@ -269,7 +252,7 @@ def _base(
     contents: Contents, manifest: Manifest, resolution: Resolution, held: Held, layering: Layering, *, is_erasing: bool
 ) -> Base | None:
     """What of a release is kept. Erasing: its layers that hold more than they show are written again without it."""
-    count, folder = len(manifest.layer_counts), contents.folder
+    count = len(manifest.layer_counts)
     files = [RowFiles(contents, manifest, number) for number in range(count)]
     folders = [contents.place(layer_path(number)) for number in range(count)]
     documents = overlay([layer("documents")["document_id"] for layer in files])
@@ -298,7 +281,7 @@ def _base(
     left_out = {n: h for n, h in left_out.items() if h.any() or _is_outdated(files[n], folders[n], resolution)}
     if kept < count:
         described = KeyDescriptions.read(files[:kept], folders[:kept])
-    return Base(folder, contents, manifest, kept, written, described, left_out, is_erasing)
+    return Base(contents, manifest, kept, written, described, left_out, is_erasing)
 
 
 def _touched(

@@ -1,6 +1,7 @@
 """What must hold of a release before it becomes current, and whether one on disk can still be used."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,6 @@ from sag_retrieval.core.errors import ReleaseError, SagError, SchemaMismatch
 from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.arrays import open_graph_arrays
 from sag_retrieval.release.manifest import ANSWERS, Manifest, layer_path
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.releases import Releases, measurements_of
@@ -60,33 +60,22 @@ NAMES = tuple(name for name in MEANINGS if name != ANSWERS)
 """Checks of a draft; that of the answers is made once the release can be opened."""
 
 
-def check_release(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table]) -> list[Check]:
-    """Every check of `NAMES`, in that order, on a release folder and its tables."""
-    rows = {name: table.num_rows for name, table in tables.items()}
-    return [
-        check_schema(tables),
-        check_orphans(tables),
-        check_values(tables["keys"]),
-        check_idf(tables["keys"]["idf"].to_numpy()),
-        _check_vectors(folder, manifest, folder),
-        _check_counts(open_graph_arrays(folder / "arrays" / "graph"), manifest, rows),
-        check_recall(manifest),
-    ]
-
-
-def check_layer(
-    folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table], graph: Mapping[str, Any], document_count: int
+def check_release(
+    folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table], graph: Mapping[str, Any], known: Mapping[str, int]
 ) -> list[Check]:
-    """Every check of `NAMES`, in that order, on the newest layer of a release, and on the links of all together."""
-    number = len(manifest.layers) - 1
+    """Every check of `NAMES`, in that order, on the newest layer of a release, and on the links of all together.
+
+    `tables` are those of the layer; `known` has counts that the manifest must have too.
+    """
+    number = max(0, len(manifest.layers) - 1)
     own = {name: rows.num_rows for name, rows in tables.items()}
     return [
         check_schema(tables),
-        check_orphans(tables, may_be_alone=True),
+        check_orphans(tables, may_be_alone=number > 0),
         check_values(tables["keys"]),
         check_idf(graph["key_idf"]),
         _check_vectors(folder / layer_path(number), replace(manifest, counts=own), folder),
-        _check_counts(graph, manifest, {"documents": document_count}),
+        _check_counts(graph, manifest, known),
         check_recall(manifest),
     ]
 
@@ -127,20 +116,15 @@ def check_values(keys: pa.Table) -> Check:
     """Every key has exactly one value."""
     given = [pc.cast(pc.is_valid(keys[name]), pa.int8()) for name in ("value_string", "value_number", "value_bool")]
     wrong = pc.sum(pc.not_equal(pc.add(pc.add(given[0], given[1]), given[2]), 1)).as_py() or 0
-    return Check(
-        "one_value_per_key",
-        passed=wrong == 0,
-        message=f"{wrong} of {keys.num_rows} keys differ",
-        numbers={"wrong": wrong},
-    )
+    said = f"{wrong} of {keys.num_rows} keys differ"
+    return Check("one_value_per_key", passed=wrong == 0, message=said, numbers={"wrong": wrong})
 
 
 def check_idf(idf: npt.NDArray[np.floating]) -> Check:
     """No idf is negative or not finite."""
     wrong = int((~np.isfinite(idf) | (idf < 0)).sum())
-    return Check(
-        "idf_not_negative", passed=wrong == 0, message=f"{wrong} of {len(idf)} keys below 0", numbers={"wrong": wrong}
-    )
+    said = f"{wrong} of {len(idf)} keys below 0"
+    return Check("idf_not_negative", passed=wrong == 0, message=said, numbers={"wrong": wrong})
 
 
 def _check_vectors(folder: Path, manifest: Manifest, release: Path) -> Check:
@@ -217,14 +201,10 @@ def fault_of(folder: Path, embedder: Embedder) -> str:
         return open_embedder(model, kept) if model == HASHING else embedder
 
     try:
-        reader = Reader(folder, opened)
-        try:
-            fault = _fault_of_parts(reader, embedder)
-        finally:
-            reader.close()
+        with closing(Reader(folder, opened)) as reader:
+            return _fault_of_parts(reader, embedder)
     except (SagError, OSError, ValueError, RuntimeError, KeyError) as error:  # whatever the libraries raise on damage
         return f"{type(error).__name__}: {error}"
-    return fault
 
 
 def _fault_of_parts(reader: Reader, embedder: Embedder) -> str:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Final, Protocol, Self
+from typing import Final, NamedTuple
 
 import duckdb
 import numpy as np
@@ -23,16 +22,16 @@ from sag_pipeline.extract.entity_resolution import (
 from sag_pipeline.extract.name_decisions import NameDecisions
 from sag_pipeline.extract.name_matching import bare_names, compact_names, title_name
 from sag_pipeline.publish.links import DECIDED_BY, GIVEN, LINK_TABLES
-from sag_pipeline.store.parts import DocumentRows
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.language.words import normal_name
+from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.layers import overlay
 from sag_retrieval.release.mapped_arrays import arrow_numbers
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.table import no_rows
+from sag_retrieval.release.table import rows_of
 
 _FEW: Final = 1_000
 """Documents whose rows one thread can query."""
@@ -52,41 +51,32 @@ def connection(store: Store, documents: int | None = None) -> closing[duckdb.Duc
 class StoredRows:
     """Queries over the rows of all documents of a store, or of some."""
 
-    def __init__(self, store: Store, documents: Sequence[str] | None = None) -> None:
-        """Keep which documents; `None`: all."""
+    def __init__(self, store: Store, documents: Sequence[str] | None, connection: duckdb.DuckDBPyConnection) -> None:
         self._store = store
-        self._rows = None if documents is None else _rows_by_table(store, documents)
-        self._context = connection(store, None if documents is None else len(documents))
-
-    def __enter__(self) -> Self:
-        self._connection = self._context.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._context.__exit__(None, None, None)
+        self._documents = documents
+        self._connection = connection
 
     def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows of a table, one part at a time; those of `calls` belong to no document."""
-        if self._rows is None or table not in RECORDS:
+        if self._documents is None or table not in RECORDS:
             return self._store.scan(table, columns)
-        rows = self._rows(table)
+        rows = self._store.rows(table, self._documents)
         return iter([rows.slice(0, 0), rows])  # the first one gives the columns, as in `Store.scan`
-
-    def whole(self, table: str, schema: pa.Schema) -> pa.Table:
-        """The rows of a table that is kept whole; none where it was not made yet."""
-        rows = self._store.whole(table)
-        return no_rows(schema) if rows is None else rows
 
     def query(self, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
         """Rows of a query over tables of the store (`raw_…`, streamed) and over given tables."""
-        given: dict[str, object] = {f"raw_{name}": _stream(self.scan(name)) for name in raw} | dict(known)
-        for name, rows in given.items():
-            self._connection.register(name, rows)
-        try:
-            return self._connection.sql(sql).to_arrow_table()
-        finally:
-            for name in given:
-                self._connection.unregister(name)
+        return _queried(self._connection, sql, **{f"raw_{name}": _stream(self.scan(name)) for name in raw}, **known)
+
+
+def _queried(connection: duckdb.DuckDBPyConnection, sql: str, **given: pa.Table | pa.RecordBatchReader) -> pa.Table:
+    """Rows of a query over given tables."""
+    for name, rows in given.items():
+        connection.register(name, rows)
+    try:
+        return connection.sql(sql).to_arrow_table()
+    finally:
+        for name in given:
+            connection.unregister(name)
 
 
 def state_hashes(store: Store, tables: Iterable[str]) -> dict[str, str]:
@@ -99,23 +89,6 @@ def state_hashes(store: Store, tables: Iterable[str]) -> dict[str, str]:
         names,
     )
     return dict.fromkeys(names, "") | {str(step): str(digest) for step, digest in found}
-
-
-def _rows_by_table(store: Store, documents: Sequence[str]) -> Callable[[str], pa.Table]:
-    """`Store.rows` of these documents for each table, with the ledger asked once for all."""
-    with store.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
-        found = store.ledger.select(
-            "SELECT step, part, list(unit ORDER BY unit) FROM by_document c JOIN wanted ON wanted_id = c.unit "
-            "WHERE part <> '' GROUP BY 1, 2 ORDER BY 1, 2"
-        )
-    places: dict[str, dict[str, list[str]]] = {}
-    for step, part, units in found:
-        places.setdefault(str(step), {})[str(part)] = units  # type: ignore[assignment]
-
-    def rows(table: str) -> pa.Table:
-        return DocumentRows(store.parts, table, places.get(table, {})).of(documents).combine_chunks()
-
-    return rows
 
 
 def _stream(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
@@ -155,22 +128,18 @@ def _hashes(names: pa.Array) -> npt.NDArray[np.uint64]:
     return np.array([xxhash.xxh3_64_intdigest(name) if name else 0 for name in whole], np.uint64)
 
 
-def reached(keys: Sequence[pa.Table], changed: pa.Array, said: pa.Table) -> pa.Array:
+def _reached(keys: Sequence[pa.Table], changed: pa.Array, said: pa.Table) -> pa.Array:
     """Ids of all keys that changed ones can touch by any number of steps, and of the changed ones.
 
-    Args:
-        keys: Tables with ids and blocks; a key may be in several, with different blocks.
-        changed: Ids.
-        said: Pairs of ids, in two columns, that are said to be one thing.
+    A key may be in several tables, with different blocks; `said` has pairs of ids that are said to be one thing.
     """
-    ids = pa.chunked_array([chunk for table in keys for chunk in table["key_id"].chunks], pa.string())
-    blocks = [
-        pa.chunked_array([chunk for table in keys for chunk in table[name].chunks], pa.uint64()) for name in _BLOCKS
-    ]
+    ids, *blocks = pa.concat_tables([table.select(["key_id", *_BLOCKS]) for table in keys]).columns
+    one, other = said.columns
     while True:
         is_in = np.asarray(pc.is_in(ids, changed))
         is_in |= _share(blocks, is_in)
-        found = [ids.filter(pa.array(is_in)), *_with_said(said, changed)]
+        touches = pc.or_(pc.is_in(one, changed), pc.is_in(other, changed))
+        found = [ids.filter(pa.array(is_in)), one.filter(touches), other.filter(touches)]
         more = pa.chunked_array([changed, *(chunk for each in found for chunk in each.chunks)], pa.string()).unique()
         if len(more) == len(changed):
             return more
@@ -187,13 +156,6 @@ def _share(blocks: Sequence[pa.ChunkedArray], is_in: Flags) -> Flags:
     for each in blocks:
         found |= np.asarray(pc.is_in(each, among))
     return found
-
-
-def _with_said(said: pa.Table, changed: pa.Array) -> list[pa.ChunkedArray]:
-    """Both ends of each pair that has an end among the keys."""
-    one, other = said.columns
-    touches = pc.or_(pc.is_in(one, changed), pc.is_in(other, changed))
-    return [one.filter(touches), other.filter(touches)]
 
 
 _SPELLING: Final = ("key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
@@ -215,8 +177,7 @@ _NUMBERED: Final = f"""
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyCounts:
+class KeyCounts(NamedTuple):
     """Documents with the hash of their keys, spellings, and what carries which, by row numbers."""
 
     documents: pa.Table
@@ -230,12 +191,8 @@ class KeyCounts:
 
     def counted(self, name: str) -> Rows64:
         """The sum of a column of `carried` by spelling."""
-        spelling, count = (_numbers(self.carried, each) for each in ("spelling", name))
+        spelling, count = (numbers_of(self.carried, each) for each in ("spelling", name))
         return np.bincount(spelling, count, len(self.spellings)).astype(np.int64)
-
-    def tables(self) -> dict[str, pa.Table]:
-        """The tables of `COUNT_TABLES`."""
-        return dict(zip(COUNT_TABLES, (self.documents, self.spellings, self.carried), strict=True))
 
 
 def _count_keys(store: Store) -> KeyCounts:
@@ -245,84 +202,55 @@ def _count_keys(store: Store) -> KeyCounts:
     )
     ids, hashes = zip(*units, strict=True) if units else ((), ())
     documents = pa.table({"document_id": pa.array(ids, pa.string()), "output_hash": pa.array(hashes, pa.string())})
-    before = _stored_counts(store)
-    place = _places(before, documents)
+    stored = [rows for name in COUNT_TABLES if (rows := store.whole(name)) is not None]
+    before = KeyCounts(*stored) if len(stored) == len(COUNT_TABLES) else None
+    place = np.zeros(0, np.int64)  # of each document that was counted; -1 for one that is gone or has changed
+    if before:
+        place = places_of(*(pc.binary_join_element_wise(*rows.columns, "\n") for rows in (before.documents, documents)))
     is_fresh = np.ones(len(documents), np.bool_)
     is_fresh[place[place >= 0]] = False
     fresh = None if is_fresh.all() else documents["document_id"].filter(pa.array(is_fresh)).to_pylist()
-    raw = _raw(store, fresh)
+    columns = ["document_id", *_READ]
+    parts = store.scan("keys", _READ) if fresh is None else [store.rows("keys", fresh)]
+    raw = pa.concat_tables([rows.select(columns) for rows in parts])
     with connection(store, None if fresh is None else len(fresh)) as database:
         made = _counted(database, raw, documents, before)
     return made if before is None else _with_kept(made, before, place)
-
-
-def _stored_counts(store: Store) -> KeyCounts | None:
-    """What was counted last; None if nothing was."""
-    found = [store.whole(name) for name in COUNT_TABLES]
-    tables = [rows for rows in found if rows is not None]
-    return KeyCounts(*tables) if len(tables) == len(COUNT_TABLES) else None
-
-
-def _places(before: KeyCounts | None, documents: pa.Table) -> Rows64:
-    """The row of each document that was counted; -1 for one that is gone or has changed."""
-    if before is None:
-        return np.zeros(0, np.int64)
-    found = pc.fill_null(pc.index_in(before.documents["document_id"], documents["document_id"].combine_chunks()), -1)
-    place = np.asarray(found).astype(np.int64)
-    known = np.flatnonzero(place >= 0)
-    is_same = pc.equal(
-        before.documents["output_hash"].take(arrow_numbers(known)),
-        documents["output_hash"].take(arrow_numbers(place[known])),
-    )
-    place[known[~np.asarray(is_same)]] = -1
-    return place
 
 
 def _counted(
     connection: duckdb.DuckDBPyConnection, raw_keys: pa.Table, documents: pa.Table, before: KeyCounts | None
 ) -> KeyCounts:
     """The counts of some rows; spellings are numbered after those that are known, of which few are compared."""
-    connection.register("raw_keys", raw_keys)
-    counts = connection.sql(_COUNTS).to_arrow_table()
+    counts = _queried(connection, _COUNTS, raw_keys=raw_keys)
     known = before.spellings if before else counts.select(_SPELLING).slice(0, 0)
     rows = np.flatnonzero(np.asarray(pc.is_in(known["key_id"], counts["key_id"].combine_chunks())))
     near = known.take(pa.array(rows)).combine_chunks()
-    connection.register("counts", counts)
-    connection.register("spellings", near)
-    more = connection.sql(_MORE).to_arrow_table().cast(known.schema)
+    more = _queried(connection, _MORE, counts=counts, spellings=near).cast(known.schema)
     numbers = np.concatenate([rows, len(known) + np.arange(len(more))])
-    connection.register("spellings", pa.concat_tables([near, more]).append_column("number", arrow_numbers(numbers)))
+    spellings = pa.concat_tables([near, more]).append_column("number", arrow_numbers(numbers))
     numbered = documents.select(["document_id"]).append_column("number", arrow_numbers(np.arange(len(documents))))
-    connection.register("documents", numbered)
-    return KeyCounts(documents, pa.concat_tables([known, more]), connection.sql(_NUMBERED).to_arrow_table())
+    carried = _queried(connection, _NUMBERED, counts=counts, spellings=spellings, documents=numbered)
+    return KeyCounts(documents, pa.concat_tables([known, more]), carried)
 
 
 def _with_kept(made: KeyCounts, before: KeyCounts, place: Rows64) -> KeyCounts:
     """The same with the counts of documents that did not change, and without spellings that are gone."""
-    document = place[_numbers(before.carried, "document")]
+    document = place[numbers_of(before.carried, "document")]
     kept = before.carried.set_column(0, "document", arrow_numbers(document.astype(np.int32)))
     carried = pa.concat_tables([kept.filter(pa.array(document >= 0)), made.carried.cast(kept.schema)])
-    other = [_numbers(before.carried, "spelling")[document < 0], _numbers(made.carried, "spelling")]
+    other = [numbers_of(before.carried, "spelling")[document < 0], numbers_of(made.carried, "spelling")]
     touched = made.spellings.take(arrow_numbers(np.unique(np.concatenate(other))))
     changed = pa.chunked_array([*touched["key_id"].chunks, *touched["same_as"].drop_null().chunks], pa.string())
-    spelling = _numbers(carried, "spelling")
+    spelling = numbers_of(carried, "spelling")
     used = np.bincount(spelling, minlength=len(made.spellings)) > 0
-    if used.all():
-        return KeyCounts(made.documents, made.spellings, carried, changed.unique())
     number = (np.cumsum(used) - 1)[spelling].astype(np.int32)
     carried = carried.set_column(1, "spelling", arrow_numbers(number))
     return KeyCounts(made.documents, made.spellings.filter(pa.array(used)), carried, changed.unique())
 
 
-def _raw(store: Store, documents: Sequence[str] | None) -> pa.Table:
-    """Rows of the table `keys` of some documents; None: of all."""
-    columns = ["document_id", *_READ]
-    if documents is None:
-        return pa.concat_tables([rows.select(columns) for rows in store.scan("keys", _READ)])
-    return store.rows("keys", documents).select(columns)
-
-
-def _numbers(rows: pa.Table, name: str) -> npt.NDArray[np.int64]:
+def numbers_of(rows: pa.Table, name: str) -> Rows64:
+    """A column of numbers."""
     return np.asarray(rows[name].combine_chunks()).astype(np.int64)
 
 
@@ -341,25 +269,16 @@ _CANONICAL: Final = pa.schema({"key_id": pa.string(), "canonical": pa.string()})
 _SAID: Final = ("key_id", "same_as")
 
 
-class Confirm(Protocol):
-    """Asks about keys that are close and not aligned yet."""
-
-    def __call__(self, keys: KeyColumns, alignment: Alignment) -> Collection[tuple[str, str]]:
-        """Pairs of ids that are one thing."""
-        ...
+Confirm = Callable[[KeyColumns, Alignment], Collection[tuple[str, str]]]
+"""Asks about keys that are close and not aligned yet; pairs of ids that are one thing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyTables:
+class KeyTables(NamedTuple):
     """The tables of `LINK_TABLES`."""
 
     distinct: pa.Table
     canonical: pa.Table
     aliases: pa.Table
-
-    def named(self) -> dict[str, pa.Table]:
-        """By name."""
-        return dict(zip(LINK_TABLES, (self.distinct, self.canonical, self.aliases), strict=True))
 
 
 def make_links(
@@ -379,7 +298,7 @@ def make_links(
         tables = _aligned_whole(fresh, counts, decisions, confirm)
     else:
         tables = _aligned_again(before, fresh, counts, changed)
-    return tables.named() | counts.tables()
+    return dict(zip((*LINK_TABLES, *COUNT_TABLES), (*tables, *counts[:-1]), strict=True))
 
 
 def _stored(store: Store) -> KeyTables | None:
@@ -396,8 +315,8 @@ def _stored(store: Store) -> KeyTables | None:
 def _distinct(counts: KeyCounts, ids: pa.Array | None, connection: duckdb.DuckDBPyConnection) -> pa.Table:
     """Some keys with their names and blocks, sorted by id; None: all."""
     spellings = counts.spellings.append_column("event_count", arrow_numbers(counts.counted("event_count")))
-    connection.register("spellings", spellings if ids is None else spellings.filter(pc.is_in(spellings["key_id"], ids)))
-    found = connection.sql(_DISTINCT).to_arrow_table()
+    chosen = spellings if ids is None else spellings.filter(pc.is_in(spellings["key_id"], ids))
+    found = _queried(connection, _DISTINCT, spellings=chosen)
     found = _with_blocks(found.append_column("name", normal_names(found["value_string"])))
     return found.replace_schema_metadata({_VERSION: ALIGNMENT_VERSION})
 
@@ -470,7 +389,7 @@ def _aligned_again(before: KeyTables, fresh: pa.Table, counts: KeyCounts, change
     old = before.distinct.filter(is_old)
     distinct = _in_place(before.distinct, is_old, fresh)
     said = counts.spellings.select(_SAID).filter(pc.is_valid(counts.spellings["same_as"]))
-    ids = reached([distinct, old], changed, said)
+    ids = _reached([distinct, old], changed, said)
     alignment = align_keys(text_keys(distinct.filter(pc.is_in(distinct["key_id"], ids))), said=_statements(counts, ids))
     canonical = before.canonical.filter(pc.invert(pc.is_in(before.canonical["key_id"], ids)))
     aliases = before.aliases.filter(pc.invert(pc.is_in(before.aliases["key_id"], ids)))
@@ -531,13 +450,8 @@ def _canonical(alignment: Alignment) -> pa.Table:
 
 
 def _aliases(rows: Sequence[Aligned]) -> pa.Table:
-    schema = TABLES["key_aliases"].remove_metadata()
-    unique = {(row.key_id, row.alias): row for row in rows}
-    made = [
-        {"alias": row.alias, "key_id": row.key_id, "reason": row.reason, "score": float(row.score)}
-        for row in unique.values()
-    ]
-    return _sorted_aliases(pa.Table.from_pylist(made, pa.schema([f.remove_metadata() for f in schema])))
+    schema = pa.schema([field.remove_metadata() for field in TABLES["key_aliases"]])
+    return _sorted_aliases(rows_of(schema, {(row.key_id, row.alias): row for row in rows}.values()))
 
 
 def _sorted_aliases(rows: pa.Table) -> pa.Table:

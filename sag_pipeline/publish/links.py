@@ -30,11 +30,7 @@ def coded(values: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[np.int32]]:
 
 
 def whole_table(store: Store, name: str) -> pa.Table:
-    """A table that is kept whole.
-
-    Raises:
-        SourceError: If it does not exist yet.
-    """
+    """A table that is kept whole; a SourceError if it does not exist yet."""
     rows = store.whole(name)
     if rows is None:
         raise SourceError(f"the table {name!r} does not exist yet; make it with `sag ingest`")
@@ -72,11 +68,7 @@ class Resolution:
 
     @classmethod
     def read(cls, store: Store) -> "Resolution":
-        """What the assets `event_keys` and `idf` stored.
-
-        Raises:
-            SourceError: If they stored nothing yet.
-        """
+        """What the assets `event_keys` and `idf` stored; a SourceError if they stored nothing yet."""
         distinct, canonical, aliases, weights = (whole_table(store, name) for name in (*LINK_TABLES, "idf"))
         stands_for = np.arange(len(distinct))
         aliased, meant = (places_of(canonical[name], distinct["key_id"]) for name in ("key_id", "canonical"))
@@ -114,12 +106,8 @@ def key_rows(
 ) -> KeyOwners:
     """The links of chunks and events (`owners`: their ids) that exist with their keys.
 
-    Args:
-        raw_keys: Which event or chunk carries which key, in the columns `event_id` and `key_id`.
-        resolution: What keys stand for.
-        owners: Ids of chunks and of events.
-        event_chunk: The chunk of each event.
-        described: Rows of distinct keys that are kept even where nothing carries them.
+    `raw_keys` has which event or chunk carries which key, in the columns `event_id` and `key_id`; `described` rows of
+    distinct keys that are kept even where nothing carries them.
     """
     count = max(1, len(resolution.distinct))
     carriers, codes = coded(raw_keys["event_id"])

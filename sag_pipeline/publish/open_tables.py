@@ -23,7 +23,7 @@ from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import FEW, MOST, PERIOD
 from sag_retrieval.clusters.storage import COMMUNITIES, COMMUNITY_SCHEMAS
 from sag_retrieval.core import durable
-from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.core.types import Rows
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import GraphParts
 from sag_retrieval.release.folders import DRAFT, MADE, delete, link, write_made
@@ -105,8 +105,11 @@ class Hidden:
         found = {}
         for name, column in (("documents", "document_id"), ("keys", "key_id")):
             rows, shown = joined[name], joined[name].is_shown()
-            flags = [~shown[rows.firsts[n] : rows.firsts[n + 1]] for n in range(len(files))]
-            found[column] = [_chosen(layer(name)[column], each) for layer, each in zip(files, flags, strict=True)]
+            hidden = [np.flatnonzero(~shown[rows.firsts[n] : rows.firsts[n + 1]]) for n in range(len(files))]
+            found[column] = [
+                layer(name)[column].combine_chunks().take(arrow_numbers(own))
+                for layer, own in zip(files, hidden, strict=True)
+            ]
         return cls(found)
 
     def tables(self) -> dict[str, pa.Table]:
@@ -122,20 +125,11 @@ class Hidden:
         }
 
 
-def _chosen(ids: pa.ChunkedArray, flags: Flags) -> pa.Array:
-    return ids.combine_chunks().take(arrow_numbers(np.flatnonzero(flags)))
-
-
 def write_database(draft: Path, smoothing: Smoothing, hidden: Hidden | None = None, base: Path | None = None) -> None:
     """Write the DuckDB file of a draft whose Parquet files are written, or link that of `base` if it has these views.
 
-    DuckDB compares a view with its files when it is made: below a link, as a comma in the path would divide it.
-
-    Args:
-        draft: The folder of the release.
-        smoothing: Of the idf of keys.
-        hidden: What layers hide; None: there is one layer.
-        base: The folder of the release before.
+    DuckDB compares a view with its files when it is made: below a link, as a comma in the path would divide it. Without
+    `hidden` there is one layer.
     """
     own = {name: no_rows(COMMUNITY_SCHEMAS[name]) for name in _MADE_LATER}
     for name, rows in {**own, **(hidden.tables() if hidden else {})}.items():

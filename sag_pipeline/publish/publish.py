@@ -51,7 +51,11 @@ def seal(draft: Path, manifest: Manifest, base: Base | None = None) -> None:
     Files that it shares with a release that was sealed before are neither read nor synced again.
     """
     paths = {path.relative_to(draft).as_posix(): path for path in draft.rglob("*") if path.is_file()}
-    measured = {name: _kept(name, base) for name, path in paths.items() if base and _is_shared(path, name, base)}
+    measured = {
+        name: Measure(*base.manifest.files[name], base.contents.sums(name))
+        for name, path in paths.items()
+        if base and _is_shared(path, name, base)
+    }
     own = [name for name in paths if name not in measured]
     with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:
         measured |= zip(own, pool.map(lambda name: _settle(paths[name]), own), strict=True)
@@ -70,7 +74,7 @@ def _write_sums(draft: Path, measured: Mapping[str, Measure], base: Base | None)
             together.append(measured[name].sums)
             continue
         if base and file in base.manifest.files and _is_shared(draft / name, name, base):
-            link(base.folder / file, draft / file)
+            link(base.contents.folder / file, draft / file)
         else:
             (draft / file).parent.mkdir(parents=True, exist_ok=True)
             np.save(draft / file, measured[name].sums)
@@ -80,12 +84,7 @@ def _write_sums(draft: Path, measured: Mapping[str, Measure], base: Base | None)
 
 
 def _is_shared(path: Path, name: str, base: Base) -> bool:
-    return name in base.manifest.files and path.samefile(base.folder / name)
-
-
-def _kept(name: str, base: Base) -> Measure:
-    """What the release before found of a file that it shares."""
-    return Measure(*base.manifest.files[name], base.contents.sums(name))
+    return name in base.manifest.files and path.samefile(base.contents.folder / name)
 
 
 def _settle(path: Path) -> Measure:
@@ -118,15 +117,15 @@ def publish(
     layering: Layering | None = None,
     schema: KeySchema | None = None,
 ) -> Publication:
-    """Bring the current release up to date with the store; the same content gives the same release.
+    """Bring the current release up to date with the store, which is locked; the same content gives the same release.
 
     Args:
-        store: The store, locked.
+        store: The store.
         embedding: The embedder, with its vectors.
         now: The time that the manifest of a new release has.
         gate: What a release must pass, once it can be opened, to become current; one that fails stays beside it.
-        layering: When it is written in layers, and in how many; None: the usual bounds.
-        schema: The key types that the release describes; None: the default ones.
+        layering: When it is written in layers, and in how many.
+        schema: The key types that the release describes.
 
     Raises:
         SourceError: If no document is stored and there is no release to bring up to date: nothing could be found in it.
@@ -146,17 +145,24 @@ def publish(
     durable.make_folder(draft)
     try:
         source = ReleaseInput(store, embedding, Resolution.read(store), Held.read(store), schema)
-        base = _base_of(source, layering or _LAYERING)
+        base = find_base(
+            store,
+            embedding.vectors,
+            source.resolution,
+            source.held,
+            layering or _LAYERING,
+            bare_manifest(source).release_id,
+        )
         manifest, checks = build_layer(draft, source, base) if base else build_whole(draft, source)
-        manifest = replace(manifest, input_hash=state, created_at=now)
+        manifest = replace(manifest, input_hash=state, created_at=now, checks={c.name: c.as_json() for c in checks})
         if not all(check.passed for check in checks):
             return Publication(manifest, is_new=False, checks=checks)
         is_new = _place(draft, manifest, base, releases, embedding)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     checks = [*checks, *ask_gate(gate, releases, manifest.release_id, is_new=is_new)]
-    if is_new:
-        _push(store, releases, manifest.release_id)
+    if is_new and releases.remote and store.bucket:
+        releases.remote.push(releases.folder / manifest.release_id, releases.remote.known() | store.bucket.known())
     manifest = Manifest.read(releases.path(manifest.release_id))
     if not all(check.passed for check in checks):
         return Publication(manifest, is_new=False, checks=checks)
@@ -169,11 +175,6 @@ def publish(
 def _is_shown(embedding: Embedding) -> bool:
     """Whether the store has rows of a release: those of computed vectors are nowhere else, if it lost them."""
     return embedding.computed is None or embedding.vectors.count() > 0
-
-
-def _base_of(source: ReleaseInput, layering: Layering) -> Base | None:
-    vectors, named = source.embedding.vectors, bare_manifest(source).release_id
-    return find_base(source.store, vectors, source.resolution, source.held, layering, named)
 
 
 def _state(store: Store, embedding: Embedding, schema: KeySchema) -> str:
@@ -190,22 +191,19 @@ def _place(draft: Path, manifest: Manifest, base: Base | None, releases: Release
         return False
     listener()("release", 0, 0, "checksums")
     seal(draft, manifest, base)
-    _take_place(draft, releases.folder / manifest.release_id)
+    place = releases.folder / manifest.release_id
+    gone = set_aside(place) if place.exists() else None  # a damaged one, whose readers keep the files they have mapped
+    durable.rename(draft, place)
+    if gone:
+        erase(gone)
     return True
 
 
-def _push(store: Store, releases: Releases, release_id: str) -> None:
-    """Copy a release to the bucket of the home, if it has one; its manifest goes last."""
-    if releases.remote and store.bucket:
-        known = releases.remote.known() | store.bucket.known()
-        releases.remote.push(releases.folder / release_id, known)
-
-
 def _refuse_first_without_document(store: Store) -> None:
-    documents, _, skipped = store.ledger.counts("documents")
-    if documents:
+    found = store.ledger.counts("documents")
+    if found["documents"]:
         return
-    if not skipped:
+    if not (skipped := found["skipped"]):
         raise SourceError(
             "no release is published: no source holds a file to read; check the folder, and the patterns of "
             "`--include` and `--exclude`, then run `sag ingest FOLDER` again"
@@ -228,11 +226,3 @@ def _is_sound(releases: Releases, release_id: str, embedding: Embedding) -> bool
     if fault:
         _log.warning("release %s cannot be used and is built again: %s", release_id, fault)
     return not fault
-
-
-def _take_place(draft: Path, place: Path) -> None:
-    """Rename a draft to its place; a damaged release there is deleted, and readers keep the files they have mapped."""
-    gone = set_aside(place) if place.exists() else None
-    durable.rename(draft, place)
-    if gone:
-        erase(gone)

@@ -2,8 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from sag_pipeline.store.store import Store
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.language.words import fold
 from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.table import rows_of
 
 REVISIONS: Final = "revisions"
 _MADE_FROM: Final = ("documents", "events", "keys")
@@ -113,13 +113,10 @@ def said_times(store: Store, today: str) -> dict[str, Any]:
 
 def revision_rows(found: Sequence[Revision]) -> pa.Table:
     """Revisions as rows in the columns of the release's table."""
-    schema = TABLES[REVISIONS].remove_metadata()
-    columns = [pa.array([getattr(one, field.name) for one in found], field.type) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return rows_of(TABLES[REVISIONS].remove_metadata(), found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Before:
+class _Before(NamedTuple):
     """What was compared last."""
 
     documents: pa.Table
@@ -130,7 +127,7 @@ class _Before:
 
 def _before(store: Store) -> _Before | None:
     found = [rows for name in (_DOCUMENTS, _STATEMENTS, _PAIRS, _NAMES) if (rows := store.whole(name)) is not None]
-    is_known = len(found) == len(fields(_Before)) and found[1].schema.equals(STATEMENTS)
+    is_known = len(found) == len(_Before._fields) and found[1].schema.equals(STATEMENTS)
     return _Before(*found) if is_known else None
 
 

@@ -110,7 +110,9 @@ def _last_run(settings: Settings) -> dict[str, Any] | None:
 
 
 def _table(store: Store, name: str) -> dict[str, Any]:
-    documents, rows, failed = store.ledger.counts(name)
+    found = store.ledger.counts(name)
+    documents, rows = found["documents"] - found["failed"], found["rows"]
+    failed = found["failed"] + found["partial"] + found["skipped"]
     if name == "vectors":  # documents share them, so the ledger counts none
         rows = stored_vectors(store.home)
     pending = 0

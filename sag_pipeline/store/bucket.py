@@ -18,12 +18,11 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from io import BytesIO
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final
@@ -38,7 +37,6 @@ from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError, 
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.remote.mirror import (
     FILES,
-    Entries,
     Mirror,
     Tree,
     make_room,
@@ -58,43 +56,34 @@ _AT_ONCE: Final = 8
 _HOURS_UNUSED: Final = 24.0
 """Parts that no commit names are deleted after this time: a run under way may have sent them just now."""
 TableAndPart = tuple[str, str]
-"""Table and name of a part."""
 
 
 class BucketHome:
     """The working files of a home in a bucket; used by one run at a time on this machine, which holds the lock."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Keep the mirror; the bucket is not asked before the first use."""
         self.mirror = mirror
         self._tree = Tree()
         self._sent = set[TableAndPart]()
         self._measured = self._load_measured()
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def read_head(self) -> None:
         """Note what HEAD names now; the next commit replaces just that."""
         self._tree = self.mirror.tree(HEAD)
 
-    def entries(self) -> Entries:
-        """What HEAD named: length and hash of each working file by path."""
-        return self._tree.entries
-
     def pull(self, *, whole: bool, is_tolerant: bool = False) -> None:
-        """Make the working files of the mirror those of the bucket.
+        """Make the working files of the mirror those of the bucket, with `whole` also vectors and answers of models.
 
-        Args:
-            whole: Also the vectors themselves and the answers of models.
-            is_tolerant: Leave out files that are missing or damaged in the bucket, for repair.
-
-        Raises:
-            BucketError: If the bucket cannot be read, or a file is missing or damaged there.
+        Files that are missing or damaged in the bucket raise a BucketError, or are left out, for repair.
         """
         self.read_head()
         for path in set(self._local()) - set(self._tree.entries):
             (self.mirror.folder / path).unlink(missing_ok=True)
-        wanted = {path: e for path, e in self._tree.entries.items() if whole or _is_small(path)}
+        wanted = {
+            path: entry
+            for path, entry in self._tree.entries.items()
+            if whole or not path.startswith("vectors/") or path.endswith("/sealed.json")
+        }
         stale = {path: entry for path, entry in wanted.items() if self._measure(path) != entry}
         for path in stale:
             (self.mirror.folder / path).unlink(missing_ok=True)
@@ -104,11 +93,7 @@ class BucketHome:
         self._save_measured()
 
     def fetch(self, path: Path) -> None:
-        """Fetch a part that is not on this machine.
-
-        Raises:
-            StoreError: If it is not in the bucket either, or is damaged there.
-        """
+        """Fetch a part that is not on this machine; a StoreError if the bucket has none, or a damaged one."""
         if path.exists():
             return
         key = path.relative_to(self.mirror.folder).as_posix()
@@ -119,14 +104,8 @@ class BucketHome:
                 raise StoreError(str(error)) from None
             raise
 
-    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def probe(self) -> None:
-        """Refuse a server that does not keep conditions; asked once for each mirror.
-
-        Raises:
-            BucketError: If it does not, or may not be written to.
-        """
+        """Refuse a server that does not keep conditions, with a BucketError; asked once for each mirror."""
         mark = self.mirror.folder / _PROBED
         if not mark.exists():
             refuse_without_conditions(self.mirror.files)
@@ -172,18 +151,11 @@ class BucketHome:
         """Hashes of the files that HEAD names."""
         return {digest for _, digest in self._tree.entries.values()}
 
-    # ── what is in the bucket ────────────────────────────────────────────────────────────────────────────────
-
-    def unused(self, parts: Iterable[TableAndPart], now: datetime | None = None) -> list[str]:
-        """Keys of parts in the bucket that the ledger does not name and that are older than a day."""
-        oldest = (now or datetime.now(UTC)) - timedelta(hours=_HOURS_UNUSED)
-        named = set(map(_key_of, parts))
+    def collect(self, parts: Iterable[TableAndPart]) -> int:
+        """Delete parts in the bucket that the ledger does not name and that are older than a day; their number."""
+        oldest, named = datetime.now(UTC) - timedelta(hours=_HOURS_UNUSED), set(map(_key_of, parts))
         found = self.mirror.files.list("tables/")
-        return [each.key for each in found if each.key not in named and each.modified <= oldest]
-
-    def collect(self, parts: Iterable[TableAndPart], now: datetime | None = None) -> int:
-        """Delete these parts; their number."""
-        gone = self.unused(parts, now)
+        gone = [each.key for each in found if each.key not in named and each.modified <= oldest]
         self.mirror.files.delete(gone)
         return len(gone)
 
@@ -234,10 +206,6 @@ def refreshed(home: Path) -> BucketHome | None:
     return found
 
 
-def _is_small(path: str) -> bool:
-    return not path.startswith("vectors/") or path.endswith("/sealed.json")
-
-
 def _key_of(part: TableAndPart) -> str:
     return f"tables/{part[0]}/{part[1]}.parquet"
 
@@ -254,20 +222,28 @@ _log = logging.getLogger(__name__)
 def lease(mirror: Mirror, patience: float = 600, lapses: float = _LAPSES) -> Iterator[None]:
     """Let no run on another machine write meanwhile.
 
-    Clocks of machines are not compared: a lease lapses when its tag has not changed for a time of this machine's clock.
-
-    Args:
-        mirror: The mirror, locked on this machine: so a lease of its own is one of a run that was killed.
-        patience: Seconds to wait for the run that has it.
-        lapses: Seconds after which a lease that was not renewed is taken over.
+    Clocks of machines are not compared: a lease lapses when its tag has not changed for `lapses` seconds of this
+    machine's clock. As the mirror is locked on this machine, a lease of its own is one of a run that was killed.
 
     Raises:
         SourceError: If another run still writes after `patience` seconds.
         BucketError: If the bucket cannot be read or written.
     """
-    held = _Held(mirror, _taken(mirror, patience, lapses))
+    tag: str | None = _taken(mirror, patience, lapses)
     stop = Event()
-    thread = Thread(target=held.renew, args=(stop, lapses / 3), name="sag-lease", daemon=True)
+
+    def write(holder: str) -> None:
+        """Replace it, unless another run took it over."""
+        nonlocal tag
+        if tag is not None:
+            tag = write_conditional(mirror.files, LEASE, _lease_of(holder), tag)
+
+    def renew() -> None:
+        while not stop.wait(lapses / 3):
+            with suppress(BucketError):  # tried again
+                write(_holder(mirror.folder))
+
+    thread = Thread(target=renew, name="sag-lease", daemon=True)
     thread.start()
     try:
         yield
@@ -275,25 +251,7 @@ def lease(mirror: Mirror, patience: float = 600, lapses: float = _LAPSES) -> Ite
         stop.set()
         thread.join()
         with suppress(BucketError):  # it lapses
-            held.write("")
-
-
-class _Held:
-    """A lease, and its tag."""
-
-    def __init__(self, mirror: Mirror, tag: str | None) -> None:
-        self._mirror, self._tag = mirror, tag
-
-    def renew(self, stop: Event, period: float) -> None:
-        """Replace it again and again, so that nobody takes it for one of a killed run."""
-        while not stop.wait(period):
-            with suppress(BucketError):  # tried again
-                self.write(_holder(self._mirror.folder))
-
-    def write(self, holder: str) -> None:
-        """Replace it, unless another run took it over."""
-        if self._tag is not None:
-            self._tag = write_conditional(self._mirror.files, LEASE, _lease_of(holder), self._tag)
+            write("")
 
 
 def _taken(mirror: Mirror, patience: float, lapses: float) -> str:
@@ -352,11 +310,14 @@ def _push_answers(mirror: Mirror) -> None:
     path = mirror.folder / ANSWERS
     if not path.is_file():
         return
-    with closing(_opened(path)) as connection, _errors(path):
+    with _opened(path) as connection:
         rows = connection.execute(f"{_FIND_ANSWERS} order by call_id").fetchall()
         if not rows:
             return
-        body = _packed(rows)
+        names, packed = [*columns_of().split(", "), "digest"], pa.BufferOutputStream()
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table(columns), packed, compression="zstd")
+        body = packed.getvalue().to_pybytes()
         key = f"{_ANSWERS_BELOW}{blake2b(body, digest_size=12).hexdigest()}.parquet"
         mirror.files.put(key, body)
         with connection:
@@ -365,17 +326,13 @@ def _push_answers(mirror: Mirror) -> None:
 
 
 def _pull_answers(mirror: Mirror, *, is_tolerant: bool) -> None:
-    """Store the answers that other machines sent.
-
-    Raises:
-        BucketError: If a file of them is damaged; with `is_tolerant`, it is deleted.
-    """
+    """Store the answers that other machines sent; of damaged files nothing, which `is_tolerant` deletes."""
     keys = [each.key for each in mirror.files.list(_ANSWERS_BELOW)]
     path = mirror.folder / ANSWERS
     if not keys:
         return
     AnswerCache(path).close()  # makes the file
-    with closing(_opened(path)) as connection, _errors(path):
+    with _opened(path) as connection:
         known = {key for (key,) in connection.execute("select key from fetched")}
         for key in (each for each in keys if each not in known):
             try:
@@ -385,7 +342,11 @@ def _pull_answers(mirror: Mirror, *, is_tolerant: bool) -> None:
                     raise
                 mirror.files.delete([key])
                 continue
-            _store_answers(connection, key, rows)
+            with connection:
+                if rows:
+                    connection.executemany(_KEEP_ANSWERS.format(", ".join("?" * len(rows[0]))), rows)
+                connection.executemany("insert or ignore into shared values (?)", [(row[0],) for row in rows])
+                connection.execute("insert into fetched values (?)", (key,))
 
 
 def _answers_of(mirror: Mirror, key: str) -> list[tuple[object, ...]]:
@@ -398,32 +359,12 @@ def _answers_of(mirror: Mirror, key: str) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
-def _store_answers(connection: sqlite3.Connection, key: str, rows: Sequence[tuple[object, ...]]) -> None:
-    with connection:
-        if rows:
-            connection.executemany(_KEEP_ANSWERS.format(", ".join("?" * len(rows[0]))), rows)
-        connection.executemany("insert or ignore into shared values (?)", [(row[0],) for row in rows])
-        connection.execute("insert into fetched values (?)", (key,))
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=60)
-    connection.executescript(_ANSWERS_SCHEMA)
-    return connection
-
-
 @contextmanager
-def _errors(path: Path) -> Iterator[None]:
-    """Name the file in an error of SQLite."""
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The answers, with the lists of those that are in the bucket; an error of SQLite names the file."""
     try:
-        yield
+        with closing(sqlite3.connect(path, timeout=60)) as connection:
+            connection.executescript(_ANSWERS_SCHEMA)
+            yield connection
     except sqlite3.Error as error:
         raise CacheError(f"{path} cannot be used ({error}); `sag repair` keeps what can be read") from error
-
-
-def _packed(rows: Sequence[tuple[object, ...]]) -> bytes:
-    names = [*columns_of().split(", "), "digest"]
-    table = pa.table({name: [row[n] for row in rows] for n, name in enumerate(names)})
-    with BytesIO() as out:
-        pq.write_table(table, out, compression="zstd")
-        return out.getvalue()

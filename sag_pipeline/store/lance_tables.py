@@ -3,6 +3,7 @@
 Where vectors lie in those files is found by comparing bytes, so that nothing depends on how Lance arranges them.
 """
 
+import hashlib
 import json
 import mmap
 import shutil
@@ -34,29 +35,25 @@ _FILE_BITS: Final = 32
 
 
 def locate(files: Mapping[str, Path], blocks: Iterable[tuple[Rows64, Floats32]]) -> list[Run]:
-    """Find the vectors of blocks, each with the row ids, in files.
-
-    Returns:
-        Runs in the order of the rows; empty if a vector was not found as consecutive floats.
-    """
+    """Runs of the vectors of blocks, each with the row ids; none if a vector was not found as consecutive floats."""
     runs: list[Run] = []
     with ExitStack() as stack:
-        maps = {name: stack.enter_context(_mapped(path)) for name, path in files.items() if path.stat().st_size}
+        opened = {name: stack.enter_context(path.open("rb")) for name, path in files.items() if path.stat().st_size}
+        maps = {
+            name: stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            for name, file in opened.items()
+        }
         for row_ids, block in blocks:
             vectors, at = np.ascontiguousarray(block).view(np.uint32), 0
             while at < len(vectors):
                 name, start = _find(maps, runs, vectors[at])
                 if not name:
                     return []
-                count = min(_equal(maps[name], start, vectors[at:]), _consecutive(row_ids[at:]))
+                rising = _before(np.diff(row_ids[at:]) == 1) + 1
+                count = min(_equal(maps[name], start, vectors[at:]), rising)
                 runs = _grown(runs, (int(row_ids[at]), name, start, count), vectors.shape[1] * 4)
                 at += count
     return runs
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _find(maps: Mapping[str, mmap.mmap], runs: Sequence[Run], vector: npt.NDArray[np.uint32]) -> tuple[str, int]:
@@ -82,13 +79,12 @@ def _equal(held: mmap.mmap, start: int, vectors: npt.NDArray[np.uint32]) -> int:
     there = np.frombuffer(held, np.uint32, count * width, start).reshape(count, width)
     is_same = (there == vectors[:count]).all(axis=1)
     del there  # or the map could not be closed
-    return count if is_same.all() else int(np.argmin(is_same))
+    return _before(is_same)
 
 
-def _consecutive(row_ids: Rows64) -> int:
-    """How many row ids at the start rise by one."""
-    steps = np.flatnonzero(np.diff(row_ids) != 1)
-    return int(steps[0]) + 1 if len(steps) else len(row_ids)
+def _before(flags: Flags) -> int:
+    """How many flags at the start are set."""
+    return int(np.argmin(np.append(flags, np.False_)))
 
 
 def _grown(runs: list[Run], run: Run, width: int) -> list[Run]:
@@ -112,13 +108,8 @@ def _moved_rows(before: Rows64, now: Rows64) -> list[Moved]:
     return list(zip(before[starts].tolist(), now[starts].tolist(), counts.tolist(), strict=True))
 
 
-def _moved_again(moved: Iterable[Moved], pieces: Sequence[Moved], files: Sequence[int]) -> list[Moved]:
-    """All ids that rows had, after rows of some files were written again; sorted, without rows that were left out."""
-    return sorted([*pieces, *(each for one in moved for each in _followed(one, pieces, files))])
-
-
 def _followed(piece: Moved, pieces: Sequence[Moved], files: Sequence[int]) -> Iterator[Moved]:
-    """Where rows that have moved before are now."""
+    """Where rows that have moved before are now, after rows of some files were written again."""
     had, have, count = map(int, piece)
     if have >> _FILE_BITS not in files:
         yield had, have, count
@@ -131,7 +122,6 @@ def _followed(piece: Moved, pieces: Sequence[Moved], files: Sequence[int]) -> It
 
 SEALED: Final = "sealed.json"
 ID: Final = "vector_id"
-_READ: Final = 1 << 22
 _BATCH: Final = 16_384
 _LARGE_BATCH: Final = 1 << 20
 _HIDDEN: Final = "_deletions/"
@@ -157,17 +147,11 @@ class SealedTable:
     release: str = ""
     """The release whose rows it has; empty for vectors by the hash of their text."""
 
-    @property
-    def path(self) -> str:
-        """Name of the table, as Lance knows it."""
-        return self.folder.removesuffix(".lance")
-
 
 class LanceTables:
     """The tables of one embedder. A change is whole once the list names its files, and is undone before that."""
 
     def __init__(self, folder: Path) -> None:
-        """Hold the folder, which may not exist."""
         self.folder = folder
         self._compared: set[tuple[Path, str]] = set()
         self._opened: dict[str, tuple[SealedTable, Any]] = {}
@@ -195,24 +179,19 @@ class LanceTables:
             self._save(changed or {})
 
     def sealed(self) -> dict[str, SealedTable]:
-        """What the list names, or will name.
-
-        Raises:
-            StoreError: If it is damaged.
-        """
+        """What the list names, or will name; a StoreError if it is damaged."""
         if self._unlisted is not None:
             return self._unlisted
         path = self.folder / SEALED
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
             tables = {name: SealedTable(**each) for name, each in told["tables"].items()}
-            is_whole = told["hash"] == _hash_of(told["tables"])
+            if told["hash"] != _hash_of(told["tables"]):
+                raise ValueError("its text has another hash than it names")  # noqa: TRY301
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreError(f"{path} is damaged ({error}); `sag repair` mends it") from error
-        if not is_whole:
-            raise StoreError(f"{path} is damaged (its text has another hash than it names); `sag repair` mends it")
         return tables
 
     def faults(self, *, deep: bool, names: Iterable[str] | None = None) -> Iterator[tuple[Path, str]]:
@@ -225,11 +204,7 @@ class LanceTables:
                     yield path, what
 
     def open(self, name: str) -> Any:  # noqa: ANN401  lancedb ships no types
-        """A table whose every byte was compared with the list: Lance trusts what it reads.
-
-        Raises:
-            StoreError: If a file is damaged.
-        """
+        """A table whose every byte was compared with the list, as Lance trusts what it reads; else a StoreError."""
         table = self.sealed()[name]
         if name in self._opened and self._opened[name][0] == table:
             return self._opened[name][1]
@@ -239,7 +214,7 @@ class LanceTables:
                 if what := _fault_of(path, length, digest):
                     raise StoreError(f"{path} is damaged ({what}); `sag repair` mends it")
                 self._compared.add((path, digest))
-        opened = self._database.open_table(table.path)
+        opened = self._database.open_table(table.folder.removesuffix(".lance"))
         self._opened[name] = (table, opened)
         return opened
 
@@ -282,12 +257,7 @@ class LanceTables:
     ) -> None:
         """Append rows and hide others, by their ids, in one step; the bytes of hidden rows stay until `leave_out`.
 
-        Args:
-            name: Of the table.
-            batches: The rows; None: none.
-            hidden: Ids of rows to hide.
-            release: The release whose rows the table has then.
-            is_new: Write the table again, of these rows alone.
+        The table has the rows of `release` then; `is_new`: it is written again, of these rows alone.
         """
         before = None if is_new else self.sealed().get(name)
         durable.make_folder(self.folder)
@@ -306,10 +276,7 @@ class LanceTables:
         self._seal(name, told, table)
 
     def rewrite(
-        self,
-        name: str,
-        select: Callable[[pa.RecordBatch], pa.RecordBatch],
-        more: Iterable[pa.RecordBatch] = (),
+        self, name: str, select: Callable[[pa.RecordBatch], pa.RecordBatch], more: Iterable[pa.RecordBatch] = ()
     ) -> None:
         """Write a table again with what `select` leaves of each batch, and more; nothing else stays in any file."""
         before = self.sealed()[name]
@@ -351,7 +318,8 @@ class LanceTables:
             now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64)
         gone = {run[1] for run in before.runs if run[0] >> _FILE_BITS in files} | {*hiding}
         gone |= {file for file in before.files if file.startswith("_indices")}
-        moved = _moved_again(before.moved, _moved_rows(staying, now), files)
+        pieces = _moved_rows(staying, now)
+        moved = sorted([*pieces, *(each for one in before.moved for each in _followed(one, pieces, files))])
         seen = replace(before, rows=left, runs=[run for run in before.runs if run[1] not in gone], moved=moved)
         self._seal(name, seen, table, {self.folder / before.folder / file for file in gone})
 
@@ -374,7 +342,9 @@ class LanceTables:
             good = [run for run in table.runs if run[1] not in bad]
             if bad and good and all(file.startswith("data/") for file in bad):
                 rows = np.concatenate([np.arange(first, first + count) for first, _, _, count in good])
-                self._write(name, _rows_of(self._database.open_table(table.path), rows))  # of no release any more
+                self._write(
+                    name, _rows_of(self._database.open_table(table.folder.removesuffix(".lance")), rows)
+                )  # of no release any more
             elif bad:
                 self.drop(name)
 
@@ -392,13 +362,7 @@ class LanceTables:
         table = self._database.create_table(folder, _reader(first, rows), schema=first.schema)
         self._seal(name, SealedTable(f"{folder}.lance", 0, {}, release=release), table)
 
-    def _seal(
-        self,
-        name: str,
-        before: SealedTable,
-        table: Any,  # noqa: ANN401
-        replaced: Collection[Path] = (),
-    ) -> None:
+    def _seal(self, name: str, before: SealedTable, table: Any, replaced: Collection[Path] = ()) -> None:  # noqa: ANN401
         """List the files of the newest version, without replaced ones, after they are on disk."""
         folder, rows = self.folder / before.folder, int(table.count_rows())
         paths = sorted(_files_of(folder, table.version) - {*replaced})
@@ -407,10 +371,7 @@ class LanceTables:
         runs = self._grown_runs(before, table, rows) if rows > before.rows else before.runs
         runs = [run for run in runs if run[1] in listed]
         known = before.files
-        files = {
-            file: known[file] if file in known else (path.stat().st_size, _digest(path))
-            for file, path in listed.items()
-        }
+        files = {file: known.get(file) or (path.stat().st_size, _digest(path)) for file, path in listed.items()}
         self._compared |= {(folder / file, files[file][1]) for file in files if file not in known}
         sealed = replace(before, rows=rows, files=files, runs=runs)
         self._save(self.sealed() | {name: sealed})
@@ -469,7 +430,9 @@ def _rows_of(table: Any, row_ids: Rows64, columns: Sequence[str] = ()) -> Iterat
 
 def _files_of(folder: Path, version: int) -> set[Path]:
     """The files of a version: all data that its manifest names, of each file the newest list of hidden rows."""
-    manifest = _manifest(folder, version)
+    manifest = folder / "_versions" / f"{_VERSIONS - version:020d}.manifest"
+    if not manifest.is_file():
+        raise StoreError(f"{folder} has no manifest of version {version}; install the version of lancedb it names")
     told = manifest.read_bytes()
     hidden: dict[str, tuple[int, Path]] = {}
     for path in folder.glob(f"{_HIDDEN}*"):
@@ -477,14 +440,6 @@ def _files_of(folder: Path, version: int) -> set[Path]:
         hidden[file] = max(hidden.get(file, (-1, path)), (int(read), path))
     data = {path for path in folder.glob("data/*") if path.name.encode() in told}
     return {manifest, *data, *folder.glob("_indices/*/*"), *(path for _, path in hidden.values())}
-
-
-def _manifest(folder: Path, version: int) -> Path:
-    names = (f"{_VERSIONS - version:020d}.manifest", f"{version}.manifest")
-    found = [path for name in names if (path := folder / "_versions" / name).is_file()]
-    if not found:
-        raise StoreError(f"{folder} has no manifest of version {version}; install the version of lancedb it names")
-    return found[0]
 
 
 def _fault_of(path: Path, length: int, digest: str) -> str:
@@ -502,11 +457,8 @@ def _fault_of(path: Path, length: int, digest: str) -> str:
 
 
 def _digest(path: Path) -> str:
-    digest = xxhash.xxh3_128()
     with path.open("rb", buffering=0) as file:
-        while block := file.read(_READ):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def _hash_of(value: Any) -> str:  # noqa: ANN401  plain values

@@ -17,11 +17,9 @@ cut it may be older, which says nothing.
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise, repeat
-from operator import attrgetter
+from itertools import pairwise
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final, Literal
@@ -33,6 +31,7 @@ import pyarrow as pa
 from sag_pipeline.store.parts import damage, discard, is_sealed, read_footer, write_sealed
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
+from sag_retrieval.release.table import rows_of
 
 HEAD = "HEAD"
 _SNAPSHOT = "-snapshot"
@@ -102,13 +101,6 @@ def _last(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.last")
 
 
-def _drop_links(folder: Path, keep: Path) -> None:
-    """Delete every file but `keep`, a snapshot that contains them all."""
-    for path in folder.glob("*.parquet"):
-        if path != keep:
-            discard(path)
-
-
 def state_of(folder: Path) -> tuple[tuple[str, int, int], ...]:
     """Name, size and time of every file: the same as long as nothing was written, removed or damaged there."""
     if not folder.is_dir():
@@ -166,10 +158,8 @@ def _gaps(folder: Path, files: Sequence[Path]) -> list[Break]:
 def _lost_end(folder: Path, files: Sequence[Path]) -> list[Break]:
     """The last commit as `ledger.last` names it, if it and those after it are gone with HEAD."""
     named = _name_in(_last(folder))
-    if named in {"", "?"} or int(named[:10]) <= (_number(files[-1]) if files else -1):
-        return []
-    if read_head(folder) == named:
-        return []  # reported as a wrong HEAD
+    if named in {"", "?", read_head(folder)} or int(named[:10]) <= (_number(files[-1]) if files else -1):
+        return []  # what HEAD names too is reported as a wrong HEAD
     return [Break(_last(folder), f"it names {named}, and the last commit is {files[-1].stem if files else 'none'}")]
 
 
@@ -186,8 +176,7 @@ def _wrong_head(folder: Path, files: Sequence[Path], whole: Sequence[Path]) -> l
     head = read_head(folder)
     if files and files[-1] not in whole:
         return []  # the last file is damaged, which is reported already
-    allowed = {files[-1].stem, _previous(files[-1])} if files else {""}
-    if head in allowed:
+    if head in ({files[-1].stem, _previous(files[-1])} if files else {""}):
         return []
     state = f"names {head}" if head else "is missing"
     last = files[-1].stem if files else "no commit at all"
@@ -210,23 +199,6 @@ Kind = Literal["document", "aside", "whole", "appended"]
 """What a unit names: `document`, a document by its id; `aside`, a file or line skipped with errors, by its place;
 `whole`, nothing, for a table or mark kept as one; `appended`, rows of a table that only grows, by their part."""
 
-SCHEMA = pa.schema(
-    [
-        pa.field("unit", pa.string(), nullable=False),
-        pa.field("step", pa.string(), nullable=False),
-        pa.field("status", pa.string(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("input_hash", pa.string(), nullable=False),
-        pa.field("output_hash", pa.string(), nullable=False),
-        pa.field("part", pa.string(), nullable=False),
-        pa.field("row_count", pa.int32(), nullable=False),
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("line", pa.int32(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("attempts", pa.int32(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-    ]
-)
 _FILES_BEFORE_SNAPSHOT = 200
 
 
@@ -258,20 +230,17 @@ class Entry:
         return cls("", step, status, kind="whole", **values)  # type: ignore[arg-type]
 
 
+SCHEMA: Final = pa.schema(
+    [pa.field(each.name, pa.int32() if each.type is int else pa.string(), nullable=False) for each in fields(Entry)]
+)
 View = Literal["current", "stored"]
 """`stored` has the documents that are away too."""
 OnCommit = Callable[[set[tuple[str, str]]], None]
 """Called with the tables and parts that a commit names, after its file is written and before it counts."""
+AMONG: Final = "SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS wanted_id) ON wanted_id = unit"
+"""Restricts a query to a list of units."""
 _COLUMNS = ", ".join(f.name for f in fields(Entry))
 _DECLARED = ", ".join(f"{each.name} {'INTEGER' if each.type == pa.int32() else 'VARCHAR'}" for each in SCHEMA)
-
-
-_values = attrgetter(*SCHEMA.names)
-
-
-def _rows_of(entries: Sequence[Entry]) -> pa.Table:
-    columns = zip(*map(_values, entries), strict=True) if entries else repeat((), len(SCHEMA))
-    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
 def _whole_files(folder: Path) -> Sequence[Path]:
@@ -289,15 +258,10 @@ class Ledger:
     """The current entries, with SQL over them; commits are durable when `commit` returns."""
 
     def __init__(self, folder: Path, files: Sequence[Path] | None = None, on_commit: OnCommit = lambda _: None) -> None:
-        """Read every commit below the folder; a missing folder is an empty ledger.
+        """Read every commit below the folder, or these files alone, although others are damaged; for repair.
 
         Where somebody in this process still holds the ledger of this folder, and no file there has changed since it
         was read, its entries are shared and nothing is read.
-
-        Args:
-            folder: Where the commits lie.
-            files: Read these alone although others are damaged or missing; for repair.
-            on_commit: Sends each commit to the bucket of a home that lies in one.
 
         Raises:
             StoreError: If a commit is damaged or missing.
@@ -320,13 +284,20 @@ class Ledger:
             _held[folder] = self
 
     def _open(self, files: Sequence[Path]) -> None:
-        self._database.execute(f"CREATE TABLE no_entries ({_DECLARED})")  # registering Arrow rows would import pandas
-        self._database.execute("CREATE TABLE entries AS SELECT * FROM no_entries")
-        self._load(files)
-        self._database.execute("CREATE TABLE away (unit VARCHAR)")
-        self._database.execute("CREATE VIEW stored AS SELECT * FROM entries WHERE status <> 'removed'")
-        self._database.execute("CREATE VIEW current AS SELECT * FROM stored")
-        self._database.execute("CREATE VIEW by_document AS SELECT * FROM current WHERE kind = 'document'")
+        self._database.execute(
+            f"CREATE TABLE no_entries ({_DECLARED});"  # registering Arrow rows would import pandas
+            "CREATE TABLE entries AS SELECT * FROM no_entries;"
+            "CREATE TABLE away (unit VARCHAR);"
+            "CREATE VIEW stored AS SELECT * FROM entries WHERE status <> 'removed';"
+            "CREATE VIEW current AS SELECT * FROM stored;"
+            "CREATE VIEW by_document AS SELECT * FROM current WHERE kind = 'document'"
+        )
+        if files:
+            self._database.execute(
+                f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ_ENTRIES}) "
+                "QUALIFY filename = max(filename) OVER (PARTITION BY kind, unit, step)",  # half the time of numbers
+                [[str(path) for path in files]],
+            )
 
     def set_away(self, documents: Collection[str]) -> None:
         """Leave documents out of `current` and `by_document`, as if they were not there; `stored` has them."""
@@ -340,15 +311,6 @@ class Ledger:
             self._database.execute("INSERT INTO away SELECT unnest(?)", [sorted(documents)])
             chosen = "WHERE kind <> 'document' OR unit NOT IN (SELECT unit FROM away)" if documents else ""
             self._database.execute(f"CREATE OR REPLACE VIEW current AS SELECT * FROM stored {chosen}")
-
-    def _load(self, files: Sequence[Path]) -> None:
-        if not files:
-            return
-        self._database.execute(
-            f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ_ENTRIES}) "
-            "QUALIFY filename = max(filename) OVER (PARTITION BY kind, unit, step)",  # half the time of a row number
-            [[str(path) for path in files]],
-        )
 
     def _insert(self, rows: pa.Table) -> None:
         self._told.clear()
@@ -364,7 +326,7 @@ class Ledger:
         """Make the entries current, all or none; each (kind, unit, step) at most once."""
         if not entries:
             return
-        rows = _rows_of(entries)
+        rows = rows_of(SCHEMA, entries)
         with self._lock:
             _append_link(self._folder, rows)
             self._on_commit({(entry.step, entry.part) for entry in entries if entry.part})
@@ -379,7 +341,9 @@ class Ledger:
             self._state = ()  # of no folder: the next one reads the snapshot
             rows = self._database.sql(f"SELECT {_COLUMNS} FROM stored ORDER BY kind, unit, step").to_arrow_table()
             snapshot = _append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
-            _drop_links(self._folder, keep=snapshot)
+            for path in self._folder.glob("*.parquet"):
+                if path != snapshot:  # it contains them all
+                    discard(path)
             self._on_commit(set())
 
     def parts(self) -> set[tuple[str, str]]:
@@ -390,7 +354,7 @@ class Ledger:
     def rebuild(self, entries: Sequence[Entry]) -> None:
         """Replace all files, damaged ones too, by one snapshot of what was read and of these entries."""
         with self._lock:
-            self._insert(_rows_of(entries))
+            self._insert(rows_of(SCHEMA, entries))
             self.take_snapshot(previous=read_head(self._folder))
 
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:
@@ -418,11 +382,8 @@ class Ledger:
 
     def whole(self, step: str) -> Entry | None:
         """The current entry of a table that is kept whole, or of a mark; None if there is none."""
-        with self._lock:
-            if "wholes" not in self._told:
-                self._told["wholes"] = {entry.step: entry for entry in self.entries("kind = 'whole'")}
-            found: Entry | None = self._told["wholes"].get(step)
-            return found
+        found = self.select_once(f"SELECT {_COLUMNS} FROM current WHERE kind = 'whole' AND step = ?", step)
+        return Entry(*found[0]) if found else None  # type: ignore[arg-type]
 
     def row_count(self, *steps: str) -> int:
         """Number of current rows of some tables together."""
@@ -431,24 +392,16 @@ class Ledger:
         )
         return int(str(rows))
 
-    def counts(self, step: str) -> tuple[int, int, int]:
-        """Of a table kept by document: documents with rows, rows, and entries with errors."""
-        ((documents, rows, failed),) = self.select_once(
-            "SELECT count(*) FILTER (status <> 'failed'), coalesce(sum(row_count), 0)::BIGINT, "
-            "count(*) FILTER (status <> 'done') FROM current WHERE step = ? AND kind <> 'whole'",
-            step,
-        )
-        return int(str(documents)), int(str(rows)), int(str(failed))
-
-    def outcomes(self, step: str) -> dict[str, int]:
-        """Of a table kept by document: its documents, rows, and documents that failed, are partial or have no row."""
+    def counts(self, step: str) -> dict[str, int]:
+        """Of a table kept by document: documents, rows, documents that failed, are partial or empty, skipped files."""
         ((*numbers,),) = self.select_once(
-            "SELECT count(*), coalesce(sum(row_count), 0)::BIGINT, count(*) FILTER (status = 'failed'), "
-            "count(*) FILTER (status = 'partial'), count(*) FILTER (status <> 'failed' AND row_count = 0) "
-            "FROM by_document WHERE step = ?",
+            "SELECT count(*) FILTER (kind = 'document'), coalesce(sum(row_count), 0)::BIGINT, "
+            "count(*) FILTER (kind = 'document' AND status = 'failed'), count(*) FILTER (status = 'partial'), "
+            "count(*) FILTER (status <> 'failed' AND row_count = 0), count(*) FILTER (kind = 'aside') "
+            "FROM current WHERE step = ?",
             step,
         )
-        names = ("documents", "rows", "failed", "partial", "without_rows")
+        names = ("documents", "rows", "failed", "partial", "without_rows", "skipped")
         return {name: int(str(number)) for name, number in zip(names, numbers, strict=True)}
 
     def documents_with(self, steps: Sequence[str]) -> set[str]:
@@ -469,10 +422,6 @@ class Ledger:
         )
         return [str(name) for name, _ in rows]
 
-    def document_steps(self) -> list[str]:
-        """Steps that have an entry for any document."""
-        return [str(step) for (step,) in self.select("SELECT DISTINCT step FROM by_document ORDER BY 1")]
-
     def document_count(self, step: str) -> int:
         """Number of documents with a current entry of a step."""
         ((count,),) = self.select_once("SELECT count(*) FROM current WHERE step = ? AND kind = 'document'", step)
@@ -482,13 +431,3 @@ class Ledger:
         """A connection for tables of a caller's own; opening another database would take longer than a small query."""
         with self._lock:
             return self._database.cursor()
-
-    @contextmanager
-    def registered(self, name: str, rows: pa.Table) -> Iterator[None]:
-        """Let queries use a table of values under a name, as long as the context lasts."""
-        with self._lock:
-            self._database.register(name, rows)
-            try:
-                yield
-            finally:
-                self._database.unregister(name)

@@ -20,30 +20,22 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.release.table import no_rows, read_parquet
 
-_BLOCK = 1 << 22
 _PARTS_OPEN: Final = 4
 """Parts of a table that a reader keeps: documents of one part of a table may come from several of another."""
 _SEALED = re.compile(r"-[0-9a-f]{24}$")
 
 
-def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True, has_repeats: bool = True) -> Path:
+def write_sealed(rows: pa.Table, folder: Path, name: str, *, has_repeats: bool = True) -> Path:
     """Write `<name>-<hash of its bytes>.parquet`: whole or absent, also after power is lost.
 
-    Pages also have checksums, which reading compares at next to no cost. `packed=False` turns compression and
-    dictionaries off: vectors have no repeats, and are read four times faster. `has_repeats=False` turns dictionaries
-    off: where most values differ they take time and bytes.
+    Pages also have checksums, which reading compares at next to no cost. Without repeats there are no dictionaries:
+    where most values differ they take time and bytes.
     """
     durable.make_folder(folder)
     draft = folder / f".{name}.{uuid4().hex}"
     try:
-        pq.write_table(
-            rows,
-            draft,
-            compression="zstd" if packed else "none",
-            use_dictionary=packed and has_repeats,
-            write_page_checksum=True,
-        )
-        path = folder / f"{name}-{_hash(draft)}.parquet"
+        pq.write_table(rows, draft, compression="zstd", use_dictionary=has_repeats, write_page_checksum=True)
+        path = folder / f"{name}-{durable.digest_of(draft, 12)}.parquet"
         durable.sync(draft)
         durable.rename(draft, path)
     finally:
@@ -52,11 +44,7 @@ def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows of a file, every page compared with its checksum.
-
-    Raises:
-        StoreError: If the file is damaged or missing.
-    """
+    """The rows of a file, every page compared with its checksum; a StoreError if it is damaged or missing."""
     with reading(path):
         if path.is_dir():
             raise IsADirectoryError("it is a folder")
@@ -64,11 +52,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def read_footer(path: Path) -> pq.FileMetaData:
-    """The metadata of a file: its rows and columns.
-
-    Raises:
-        StoreError: If the file is damaged or missing.
-    """
+    """The metadata of a file: its rows and columns; a StoreError if it is damaged or missing."""
     with reading(path):
         return pq.read_metadata(path)
 
@@ -89,7 +73,7 @@ def damage(path: Path) -> str:
     try:
         if not is_sealed(path):
             read_parquet(path).validate(full=True)
-        elif _hash(path) != path.stem[-24:]:
+        elif durable.digest_of(path, 12) != path.stem[-24:]:
             return "its bytes are not those that were written"
     except FileNotFoundError:
         return "it is missing"
@@ -115,14 +99,6 @@ def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
 
 
-def _hash(path: Path) -> str:
-    digest = blake2b(digest_size=12)
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 class Parts:
     """The part files of every table below one folder."""
 
@@ -142,11 +118,7 @@ class Parts:
         return write_sealed(rows, self._folder / table, held, has_repeats=has_repeats).stem
 
     def read(self, table: str, part: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows of a part, dead ones too; with `columns`, only those columns.
-
-        Raises:
-            StoreError: If the file is damaged or missing.
-        """
+        """All rows of a part, dead ones too, by `read_rows`; with `columns`, only those columns."""
         path = self.path(table, part)
         self._fetch(path)
         if columns is not None:
@@ -181,28 +153,13 @@ class Parts:
 
 def of_documents(rows: pa.Table, documents: Collection[str]) -> pa.Table:
     """The rows of the given documents, in their order."""
-    chosen = pc.is_in(rows["document_id"], pa.array(sorted(documents), pa.string()))
-    return rows.filter(chosen)
-
-
-def spans(rows: pa.Table) -> dict[str, tuple[int, int]]:
-    """First row of each document, and the row after its last one."""
-    runs = pc.run_end_encode(rows["document_id"].combine_chunks())
-    ends = runs.run_ends.to_pylist()
-    return dict(zip(runs.values.to_pylist(), zip([0, *ends], ends, strict=False), strict=True))
+    return rows.filter(pc.is_in(rows["document_id"], pa.array([*documents], pa.string())))
 
 
 class DocumentRows:
-    """Reads the rows of documents; a part is read once while documents come in the order of parts."""
+    """Reads rows of documents by the parts that have them; each is read once while these come in the order of parts."""
 
     def __init__(self, parts: Parts, table: str, places: Mapping[str, Sequence[str]]) -> None:
-        """Keep where the rows lie.
-
-        Args:
-            parts: Where the files are.
-            table: The table.
-            places: For each part, the documents that have rows in it.
-        """
         self._parts = parts
         self._table = table
         self._part_of = {document: part for part, members in places.items() for document in members}
@@ -222,7 +179,10 @@ class DocumentRows:
         if part not in self._opened:
             rows = self._parts.read(self._table, part)
             with reading(self._parts.path(self._table, part)):  # a file of another table has other columns
-                self._opened[part] = with_columns(rows, schema_of(self._table)), spans(rows)
+                runs = pc.run_end_encode(rows["document_id"].combine_chunks())
+                ends = runs.run_ends.to_pylist()
+                spans = dict(zip(runs.values.to_pylist(), zip([0, *ends], ends, strict=False), strict=True))
+                self._opened[part] = with_columns(rows, schema_of(self._table)), spans
             if len(self._opened) > _PARTS_OPEN:
                 self._opened.popitem(last=False)
         self._opened.move_to_end(part)

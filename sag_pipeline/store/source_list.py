@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -101,11 +100,7 @@ class SourceList:
         return Source(next(name for name in names if name not in self._sources), path)
 
     def known(self, given: str) -> Source:
-        """The known source of a name or place.
-
-        Raises:
-            SourceError: If there is none.
-        """
+        """The known source of a name or place; a SourceError if there is none."""
         found = self._sources.get(given, self.find(given))
         if found.name not in self._sources:
             names = ", ".join(source.name for source in self) or "none"
@@ -135,7 +130,10 @@ class SourceList:
             return []
         try:
             kept = json.loads(self._file.read_text(encoding="utf-8"))
-            return [Source(**row) for row in _checked(kept)]
+            rows = kept if isinstance(kept, list) else kept["sources"]  # versions before 0.3 wrote the rows alone
+            if rows is not kept and kept["digest"] != _digest(rows):
+                raise ValueError("its rows have another hash than it names")  # noqa: TRY301
+            return [Source(**row) for row in rows]
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise SourceError(f"{self._file} is damaged ({error}); `sag repair` mends it") from error
 
@@ -146,18 +144,8 @@ class SourceList:
         durable.write_text(self._file, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
 
 
-def _checked(kept: Any) -> list[dict[str, str]]:  # noqa: ANN401  what a file holds
-    """The rows of the file, compared with their hash; versions before 0.3 wrote the rows alone."""
-    if isinstance(kept, list):
-        return kept
-    if kept["digest"] != _digest(kept["sources"]):
-        raise ValueError("its rows have another hash than it names")
-    return list(kept["sources"])
-
-
 def _digest(rows: list[dict[str, str]]) -> str:
-    text = json.dumps(rows, sort_keys=True)
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+    return blake2b(json.dumps(rows, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _absolute(given: str) -> str:

@@ -5,11 +5,12 @@ the rule of a table by the name in the table's entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from sag_pipeline.engines.bounds import one_document, reason_of
@@ -18,6 +19,7 @@ from sag_pipeline.progress import reported
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.table import StepInput
 from sag_pipeline.tables import STORED, by_document, content_hash, to_table
+from sag_retrieval.release.mapped_arrays import arrow_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Batch:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Slices of tables without the rest of their buffers, which pickling them would bring along."""
-        tables = {name: _packed(rows) for name, rows in self.tables.items()}
-        return _unpacked, (self.step, list(self.documents), tables, self.options, self.first, self.total)
+        tables = {name: rows.take(arrow_numbers(np.arange(len(rows)))) for name, rows in self.tables.items()}
+        return Batch, (self.step, [*self.documents], tables, self.options, self.first, self.total)
 
     def inputs(self) -> list[StepInput]:
         """The records of each document."""
@@ -59,40 +61,6 @@ class Batch:
             yield Batch(self.step, documents, tables, self.options, self.first + place, self.total)
 
 
-def _packed(rows: pa.Table) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(rows)
-    return sink.getvalue()
-
-
-def _unpacked(
-    step: str, documents: Sequence[str], tables: Mapping[str, pa.Buffer], options: IngestOptions, first: int, total: int
-) -> Batch:
-    read = {name: pa.ipc.open_stream(rows).read_all() for name, rows in tables.items()}
-    return Batch(step, documents, read, options, first, total)
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a step made of one document, next to its rows. A reason with rows: some are missing; without: it failed."""
-
-    content: str
-    """Hash of its records."""
-    row_count: int
-    reason: str = ""
-    warning: str = ""
-    """What its parser warned of; the rows are whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """Outputs of documents, in order, and the rows of all of them, in the same order."""
-
-    rows: pa.Table
-    outputs: Sequence[Output] = field(default=())
-
-
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """Records made of one document; with a reason, some are missing, or, if there are none, the document failed."""
@@ -100,6 +68,25 @@ class StepResult:
     records: Sequence[Any] = ()
     reason: str = ""
     warning: str = ""
+    """What its parser warned of; the records are whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A `StepResult` next to its rows: the hash of its records, and how many there are."""
+
+    content: str
+    row_count: int
+    reason: str = ""
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Outputs of documents, in order, and the rows of all of them, in the same order."""
+
+    rows: pa.Table
+    outputs: Sequence[Output]
 
 
 _NOTHING: Final = pa.table({})
@@ -114,13 +101,6 @@ def rule_of(table: str) -> Rule:
     """The rule that the entry of a table names."""
     rule: Rule = resolve_name(STORED[table].rule)
     return rule
-
-
-def do_batch(batch: Batch) -> Made:
-    """The rows that a table's rule makes of a batch; an exception fails only its document."""
-    rule = rule_of(batch.step)
-    inputs = reported(batch.inputs(), batch.step, lambda one: one.document_id, batch.first, batch.total)
-    return made_of(batch.step, [_result(rule, one, batch.options) for one in inputs])
 
 
 def _result(rule: Rule, inputs: StepInput, options: IngestOptions) -> StepResult:
@@ -139,24 +119,15 @@ def made_of(table: str, results: Iterable[StepResult]) -> Made:
     return Made(to_table(table, records) if records else _NOTHING, outputs)
 
 
-def failed(batch: Batch, reason: str) -> Made:
-    """Every document of a batch failed, for one reason."""
-    return Made(_NOTHING, [Output(content_hash(()), 0, reason) for _ in batch.documents])
-
-
-def joined(parts: Sequence[Made]) -> Made:
-    """Several as one, in their order."""
-    tables = [part.rows for part in parts if part.rows.num_rows]
-    rows = pa.concat_tables(tables).combine_chunks() if tables else _NOTHING
-    return Made(rows, [output for part in parts for output in part.outputs])
-
-
 class _Step:
     """The rule of a table on documents, as a task of an engine."""
 
     @staticmethod
-    def do(batch: Batch, shared: object) -> Made:  # noqa: ARG004  as every task
-        return do_batch(batch)
+    def do(batch: Batch, shared: object = None) -> Made:  # noqa: ARG004  as every task
+        """The rows that the rule makes; an exception fails only its document."""
+        rule = rule_of(batch.step)
+        inputs = reported(batch.inputs(), batch.step, lambda one: one.document_id, batch.first, batch.total)
+        return made_of(batch.step, [_result(rule, one, batch.options) for one in inputs])
 
     @staticmethod
     def split(batch: Batch) -> list[Batch]:
@@ -164,11 +135,14 @@ class _Step:
 
     @staticmethod
     def failed(batch: Batch, reason: str) -> Made:
-        return failed(batch, reason)
+        return made_of(batch.step, [StepResult(reason=reason) for _ in batch.documents])
 
     @staticmethod
     def joined(parts: Iterable[Made]) -> Made:
-        return joined([*parts])
+        made = [*parts]
+        tables = [part.rows for part in made if part.rows.num_rows]
+        rows = pa.concat_tables(tables).combine_chunks() if tables else _NOTHING
+        return Made(rows, [output for part in made for output in part.outputs])
 
 
 STEP: Final = _Step()

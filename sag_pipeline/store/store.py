@@ -10,9 +10,9 @@ from uuid import uuid4
 import pyarrow as pa
 
 from sag_pipeline.store.bucket import BucketHome, bucket_home, lease, refreshed
-from sag_pipeline.store.ledger import Entry, Ledger, View
+from sag_pipeline.store.ledger import AMONG, Entry, Ledger, View
 from sag_pipeline.store.parts import DocumentRows, Parts, of_documents, reading
-from sag_pipeline.store.step_batch import Made, Output, StepResult, made_of
+from sag_pipeline.store.step_batch import Made, StepResult, made_of
 from sag_pipeline.tables import by_document, schema_of, with_columns
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.table import no_rows
@@ -21,7 +21,6 @@ from sag_retrieval.release.taken_out import read_taken_out
 PURGE = "purge"
 """Ledger step that marks: a document was removed, so no dead row may stay after this run."""
 _LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current WHERE step = ? AND part <> '' GROUP BY 1 ORDER BY 1"
-_MEMBERS = "SELECT unit FROM current WHERE step = ? AND part = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +46,11 @@ class Pending:
     is_new: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentOutcome:
-    """What a step made of one document. A reason with records: some are missing; without records: it failed."""
-
-    pending: Pending
-    records: Sequence[Any] = ()
-    reason: str = ""
-    warning: str = ""
-    """What its parser warned of; the records are whole."""
-
-
 class Store:
     """The tables below `home`; one writer at a time (`Store.locked`), any number of readers of `status`."""
 
     def __init__(self, home: Path, ledger: Ledger | None = None, bucket: BucketHome | None = None) -> None:
-        """Open the tables of a home; a new one is empty.
-
-        Args:
-            home: The home.
-            ledger: Of the undamaged commits, for repair.
-            bucket: Where commits are sent; None: read what is there.
+        """Open the tables of a home, for repair with the ledger of the undamaged commits; a new one is empty.
 
         Raises:
             StoreError: If a commit of the ledger is damaged or missing.
@@ -76,8 +59,7 @@ class Store:
         """
         self.home = home
         self.bucket = bucket or refreshed(home)
-        on_commit = bucket.commit if bucket else _nothing
-        self.ledger = ledger or Ledger(home / "ledger", on_commit=on_commit)
+        self.ledger = ledger or Ledger(home / "ledger", on_commit=bucket.commit if bucket else _nothing)
         self.taken_out = read_taken_out(home)
         """Documents that people took out, which no step and no release sees."""
         self.ledger.set_away(set(self.taken_out))
@@ -104,8 +86,6 @@ class Store:
                 bucket.note_sent(store.ledger.parts())
                 yield store
                 bucket.save()
-
-    # ── pending work ────────────────────────────────────────────────────────────────────────────────────────
 
     def pending(self, step: StepSpec) -> list[Pending]:
         """Documents to process, as their inputs or the step changed; ordered by the part of their input."""
@@ -164,12 +144,9 @@ class Store:
         )
         return str(digest)
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def read(self, table: str, documents: Sequence[str]) -> dict[str, list[Any]]:
         """Current records of some documents; a document without rows has an empty list."""
-        found: dict[str, list[Any]] = {document: [] for document in documents}
-        return found | by_document(table, self.rows(table, documents))
+        return {document: [] for document in documents} | by_document(table, self.rows(table, documents))
 
     def rows(self, table: str, documents: Sequence[str]) -> pa.Table:
         """Current rows of some documents; the rows of one document are adjacent."""
@@ -183,16 +160,10 @@ class Store:
         self, table: str, documents: Sequence[str] | None = None, view: View = "current"
     ) -> dict[str, list[str]]:
         """Parts with current rows of some documents, or of all; for each part the documents that have rows in it."""
-        sql = (
-            f"SELECT part, list(unit ORDER BY unit) FROM {view} c {{}} "
-            "WHERE step = '{}' AND part <> '' GROUP BY 1 ORDER BY 1"
-        )
-        if documents is not None and not documents:
-            return {}
-        if documents is None:
-            return dict(self.ledger.select(sql.format("", table)))  # type: ignore[arg-type]
-        with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
-            return dict(self.ledger.select(sql.format("JOIN wanted ON wanted_id = c.unit", table)))  # type: ignore[arg-type]
+        rows = f"SELECT part, list(unit ORDER BY unit) FROM {view} {'' if documents is None else AMONG}"
+        wanted = [] if documents is None else [[*documents]]
+        sql = f"{rows} WHERE step = ? AND part <> '' GROUP BY 1 ORDER BY 1"
+        return dict(self.ledger.select(sql, *wanted, table))  # type: ignore[arg-type]
 
     def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """All current rows of a table, one part at a time, in a stable order; at least one table, which may be empty.
@@ -206,7 +177,7 @@ class Store:
             rows = self.parts.read(table, str(part), read)
             with reading(self.parts.path(table, str(part))):  # a file of another table has other columns
                 if rows.num_rows != count:
-                    members = self.ledger.select(_MEMBERS, table, part)
+                    members = self.ledger.select("SELECT unit FROM current WHERE step = ? AND part = ?", table, part)
                     rows = of_documents(rows, {str(member) for (member,) in members})
                 rows = with_columns(rows, schema_of(table)) if read is None else rows.select(read)
             yield rows
@@ -216,14 +187,11 @@ class Store:
         found = self.ledger.whole(table)
         return self.parts.read(table, found.part) if found else None
 
-    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def commit(
-        self, step: StepSpec, outcomes: Sequence[DocumentOutcome], sources: Mapping[str, Entry] | None = None
+        self, step: StepSpec, results: Mapping[Pending, StepResult], sources: Mapping[str, Entry] | None = None
     ) -> None:
-        """Write one part with the records of all outcomes, then make them current, all or none."""
-        results = [StepResult(outcome.records, outcome.reason, outcome.warning) for outcome in outcomes]
-        self.commit_rows(step, [outcome.pending for outcome in outcomes], made_of(step.name, results), sources)
+        """Write one part with the records of all documents, then make them current, all or none."""
+        self.commit_rows(step, [*results], made_of(step.name, results.values()), sources)
 
     def commit_rows(
         self, step: StepSpec, pending: Sequence[Pending], made: Made, sources: Mapping[str, Entry] | None = None
@@ -235,25 +203,23 @@ class Store:
         names = [f"{one.document_id}|{output.content}" for one, output in zip(pending, made.outputs, strict=True)]
         part = self.parts.write(step.name, made.rows, names) if made.rows.num_rows else ""
         nowhere = Entry("", "", "")
-        entries = []
-        for one, output in zip(pending, made.outputs, strict=True):
-            place = (sources or {}).get(one.document_id, nowhere)
-            entry = Entry(
-                one.document_id,
-                step.name,
-                _status(output),
-                place.source,
-                one.input_hash,
-                output.content,
-                part if output.row_count else "",
-                output.row_count,
-                place.path,
-                place.line,
-                "; ".join(filter(None, (output.reason, output.warning))),
-                one.attempts + 1,
-            )
-            entries.append(entry)
-        self.ledger.commit(entries)
+        self.ledger.commit(
+            [
+                replace(
+                    (sources or {}).get(one.document_id, nowhere),
+                    unit=one.document_id,
+                    step=step.name,
+                    status="done" if not output.reason else "partial" if output.row_count else "failed",
+                    input_hash=one.input_hash,
+                    output_hash=output.content,
+                    part=part if output.row_count else "",
+                    row_count=output.row_count,
+                    reason="; ".join(filter(None, (output.reason, output.warning))),
+                    attempts=one.attempts + 1,
+                )
+                for one, output in zip(pending, made.outputs, strict=True)
+            ]
+        )
 
     def redo(self, step: str, documents: Collection[str]) -> None:
         """Let a step process documents again; their rows stay current until it has, also if the run is killed."""
@@ -264,18 +230,16 @@ class Store:
         """Remove documents from every step, and other entries, and mark that no row of theirs may stay."""
         if not documents and not others:
             return
-        with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
-            stored = self.ledger.select(
-                "SELECT unit, step FROM stored SEMI JOIN wanted ON wanted_id = unit AND kind = 'document' ORDER BY 1, 2"
-            )
+        stored = self.ledger.select(
+            f"SELECT unit, step FROM stored {AMONG} WHERE kind = 'document' ORDER BY 1, 2", [*documents]
+        )
         removed = [Entry(str(unit), str(step), "removed") for unit, step in stored]
         removed += [replace(entry, status="removed") for entry in others]
         self.ledger.commit([*removed, Entry.of_whole(PURGE)] if removed else [])
 
     def remove_deleted(self) -> None:
         """Remove what people deleted and is still stored."""
-        ids = [each.document_id for each in self.taken_out.values() if each.verb == "delete"]
-        self.remove(ids)
+        self.remove([each.document_id for each in self.taken_out.values() if each.verb == "delete"])
 
     def append(self, table: str, rows: pa.Table) -> None:
         """Add rows to a table that only grows, such as `calls`; no rows add nothing."""
@@ -287,12 +251,10 @@ class Store:
 
     def commit_wholes(self, tables: Mapping[str, pa.Table], input_hash: str) -> None:
         """Replace several tables that are kept whole, all or none."""
-        made = {"input_hash": input_hash, "output_hash": input_hash}
         parts = {t: self.parts.write(t, rows, [input_hash], has_repeats=False) for t, rows in tables.items()}
         old = [(table, name) for table, part in parts.items() for name in self.parts.names(table) - {part}]
-        self.ledger.commit(
-            [Entry.of_whole(t, part=parts[t], row_count=len(rows), **made) for t, rows in tables.items()]
-        )
+        made = {"input_hash": input_hash, "output_hash": input_hash}
+        self.ledger.commit([Entry.of_whole(t, part=parts[t], row_count=len(tables[t]), **made) for t in tables])
         for table, name in old:
             self.parts.delete(table, name)
 
@@ -304,9 +266,3 @@ class Store:
 
 def _nothing(_: object) -> None:
     """What a home that is a folder does with its commits and parts."""
-
-
-def _status(output: Output) -> str:
-    if not output.reason:
-        return "done"
-    return "partial" if output.row_count else "failed"

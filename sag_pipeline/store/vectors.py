@@ -1,10 +1,17 @@
-"""Vectors by the hash of their text: an embedder embeds each distinct text once, however many rows share it."""
+"""Vectors by the hash of their text, each embedded once, however many rows share it; and rows of the newest release.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+A Lance table has the rows of a kind, each once, with its vector. Releases link its files, as they are then.
+Rows that leave a release are hidden, new ones are appended, in one step; the vectors of texts that no row has any more
+stay, by the hash of their text.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +21,9 @@ import pyarrow.compute as pc
 from sag_pipeline.store.lance_tables import ID, SEALED, LanceTables
 from sag_pipeline.store.parts import read_footer, read_rows
 from sag_retrieval.core.errors import ModelError, StoreError
-from sag_retrieval.core.types import Flags, Floats32, Rows64
+from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.arrays import places_of
 from sag_retrieval.release.folders import delete, link, sweep
 from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import METRIC, VECTOR, PlacedRows, matrix_of, runs_of
@@ -31,8 +39,6 @@ PUBLISHED: Final = "published_"
 PROJECTED: Final = "projected_"
 """The same with projections of sparse vectors, which are computed for each layer of a release and not kept."""
 _TEXTS: Final = {"chunks": "text", "events": "content", "keys": "value_string"}
-_LATE: Final = 4
-"""Rows from the end that are looked at before the whole table, for each wanted one."""
 MOST_FILES: Final = 32
 """A table with more files is rewritten."""
 
@@ -74,7 +80,6 @@ class VectorStore:
     """
 
     def __init__(self, home: Path, fingerprint: str, dimension: int) -> None:
-        """Keep the folder; it is created with the first vectors."""
         self.fingerprint = fingerprint
         self._all = home / "vectors"
         self._folder = self._all / fingerprint
@@ -104,11 +109,7 @@ class VectorStore:
         return sorted(names, key=lambda name: name.startswith(PUBLISHED))
 
     def append(self, kind: str, ids: VectorIds, vectors: Vectors) -> None:
-        """Add vectors of texts that have none in this kind, durably.
-
-        Raises:
-            ModelError: If a vector is missing, has another dimension than the store, or is not finite.
-        """
+        """Add vectors of texts that have none in this kind, durably, as far as `check_vectors` allows."""
         check_vectors(ids, vectors, self._dimension)
         self.tables.show(kind, iter([to_rows(ids, vectors)]))
 
@@ -122,30 +123,18 @@ class VectorStore:
                 left = left[places[name][left] < 0]
         for start in range(0, len(ids), rows_a_block):
             block = slice(start, start + rows_a_block)
-            pieces = [self.take(name, rows[block]) for name, rows in places.items() if (rows[block] >= 0).any()]
+            pieces = [self.taker(name)(rows[block]) for name, rows in places.items() if (rows[block] >= 0).any()]
             if pieces:
                 numbers = np.concatenate([np.flatnonzero(rows[block] >= 0) for rows in places.values()])
                 order = np.argsort(numbers, kind="stable")
                 yield (start + numbers[order]).astype(np.int32), np.concatenate(pieces)[order]
 
     def row_ids(self, name: str, ids: VectorIds) -> Rows64:
-        """The row of each text in a Lance table; -1 where it has none.
-
-        New texts lie in the last rows, which are looked at first.
-        """
-        table, found = self.tables.sealed()[name], np.full(len(ids), -1, np.int64)
-        for first in sorted({max(0, table.rows - _LATE * len(ids)), 0}, reverse=True):
-            missing = np.flatnonzero(found < 0)
-            if len(missing):
-                found[missing] = _row_ids(self.tables.ids(name, first=first), ids[missing])
-        return found
-
-    def take(self, name: str, row_ids: Rows64) -> Floats32:
-        """The vectors of rows of a table, in order; -1 is left out."""
-        return self.taker(name)(row_ids)
+        """The row of each text in a Lance table; -1 where it has none."""
+        return row_ids_of(self.tables.ids(name), ID, fixed(ids))
 
     def taker(self, name: str) -> Callable[[Rows64], Floats32]:
-        """The same of a table as it is now, for one that is changed `together` with others."""
+        """Gives the vectors of rows of a table as it is now, in order, also after it is changed; -1 is left out."""
         held, opened = self.tables.sealed()[name], self.tables.open(name)
 
         def take(row_ids: Rows64) -> Floats32:
@@ -203,11 +192,7 @@ class VectorStore:
         return np.unique(np.concatenate([np.empty(0, "S16"), *(_ids(read_rows(path, [ID])) for path in self._old())]))
 
     def adopt(self, wanted: Mapping[str, VectorIds]) -> None:
-        """Move vectors from Parquet files into Lance, bit by bit: of each kind those of the wanted texts (sorted ids).
-
-        Raises:
-            StoreError: If a file is damaged.
-        """
+        """Move vectors from Parquet files into Lance, bit by bit: of each kind those of the wanted texts, sorted."""
         paths = self._old()
         for kind, ids in wanted.items():
             missing = np.setdiff1d(ids, self.known(kind))
@@ -216,7 +201,9 @@ class VectorStore:
                 own, first = np.unique(_ids(rows), return_index=True)
                 chosen = np.isin(own, missing)
                 if chosen.any():
-                    self.append(kind, own[chosen], self._from_parquet(rows)[first[chosen]])
+                    values = rows["values"].combine_chunks()
+                    flat = np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension)
+                    self.append(kind, own[chosen], flat.reshape(-1, self._dimension)[first[chosen]])
                     missing = np.setdiff1d(missing, own)
         for path in paths:
             path.unlink()
@@ -231,17 +218,9 @@ class VectorStore:
         sweep(self._all)
         return [path.name for path in gone]
 
-    def _from_parquet(self, rows: pa.Table) -> Floats32:
-        values = rows["values"].combine_chunks()
-        return np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension).reshape(-1, self._dimension)
-
 
 def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
-    """Compare what an embedder gave with what was asked.
-
-    Raises:
-        ModelError: If a vector is missing, has another dimension, or is not finite.
-    """
+    """Refuse vectors, with a ModelError, if one is missing, has another dimension, or is not finite."""
     if vectors.shape != (len(ids), dimension):
         raise ModelError(
             f"{len(ids)} texts of dimension {dimension} expected, the embedder gave {vectors.shape}; "
@@ -251,12 +230,14 @@ def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
         raise ModelError("the embedder gave a vector with NaN or infinity; check SAG_EMBEDDING_MODEL")
 
 
-def _row_ids(rows: pa.Table, ids: VectorIds) -> Rows64:
-    """The `_rowid` of each id; -1 where it has none."""
-    wanted, known = fixed(ids), rows[ID].combine_chunks()
-    near = np.flatnonzero(np.asarray(pc.is_in(known, wanted)))  # a hash table of the wanted ids is the smaller one
-    at = np.asarray(pc.fill_null(pc.index_in(wanted, known.take(pa.array(near))), -1)).astype(np.int64)
-    return np.append(rows["_rowid"].to_numpy().astype(np.int64)[near], -1)[at]
+def row_ids_of(rows: pa.Table, column: str, wanted: pa.Array | pa.ChunkedArray) -> Rows64:
+    """The `_rowid` of each wanted id of a column; -1 where it has none."""
+    return np.append(lance_rows(rows), -1)[places_of(wanted, rows[column])]
+
+
+def lance_rows(rows: pa.Table) -> Rows64:
+    """The `_rowid` of each row."""
+    return np.asarray(rows["_rowid"].to_numpy()).astype(np.int64)
 
 
 def _ids(rows: pa.Table) -> VectorIds:
@@ -268,3 +249,161 @@ def to_rows(ids: VectorIds, vectors: Vectors) -> pa.RecordBatch:
     flat = np.ascontiguousarray(vectors, dtype="<f4")
     column = pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])
     return pa.RecordBatch.from_pydict({ID: fixed(ids), VECTOR: column})
+
+
+_ROWS_A_BLOCK: Final = 16_384
+_LEAST_STAYING: Final = 0.75
+"""A table of which a smaller share stays is written again: layers of releases are merged at the same share."""
+_STORED: Final = pa.schema([("", pa.binary(16)), ("id", pa.string()), ("row", pa.int64())])
+_NOTHING: Final = pa.Table.from_batches([], _STORED)  # arrays of no rows would import pandas
+_NO_TEXT: Final = vector_ids([""])[0]
+_Block = tuple[Rows, npt.NDArray[np.floating[Any]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleasedRows:
+    """Rows of a kind, their first column the id, and the hashes of their embedded texts."""
+
+    kind: str
+    rows: pa.Table
+    texts: VectorIds
+    wanted: pa.Array | None = None
+    """Ids of all rows of the release that have a vector, where the given rows are those of one layer."""
+    projections: npt.NDArray[np.float16] | None = None
+    """Of each row with a text, zeros of others; where there are some, the store has no vectors."""
+
+    @property
+    def id(self) -> str:
+        """Name of the first column."""
+        return str(self.rows.column_names[0])
+
+    @property
+    def ids(self) -> pa.ChunkedArray:
+        """The first column."""
+        return self.rows.column(0)
+
+    @property
+    def name(self) -> str:
+        """Name of the table in Lance."""
+        return f"{PUBLISHED if self.projections is None else PROJECTED}{self.kind}"
+
+    def blocks(self, store: VectorStore, at: Rows64) -> Iterator[_Block]:
+        """What Lance has as vectors of some rows, with their numbers among these; rows without one are left out."""
+        if self.projections is None:
+            yield from store.blocks(self.texts[at], _ROWS_A_BLOCK)
+            return
+        numbers = np.flatnonzero(self.texts[at] != _NO_TEXT)
+        for block in (numbers[start : start + _ROWS_A_BLOCK] for start in range(0, len(numbers), _ROWS_A_BLOCK)):
+            yield block.astype(np.int32), self.projections[at[block]]
+
+    def equal(self, at: Rows64, held: pa.Table) -> Flags:
+        """Whether given rows are as they are held."""
+        now = self.rows.append_column(ID, fixed(self.texts)).take(pa.array(at))
+        other: Flags = np.logical_or.reduce([differs(held[name], now[name]) for name in now.column_names])
+        return ~other
+
+
+def differs(before: pa.ChunkedArray, after: pa.ChunkedArray) -> Flags:
+    """Where two columns have different values; null equals null."""
+    is_other = pc.fill_null(pc.not_equal(before, after), pa.scalar(False))  # noqa: FBT003  a value
+    flags: Flags = np.asarray(pc.or_(is_other, pc.xor(before.is_null(), after.is_null())))
+    return flags
+
+
+def show(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bool = False) -> Rows64:
+    """Make the table of a kind have the rows of a release; the row in it of each given one, -1 without a vector.
+
+    Given are the rows of the release, or of its newest layer: then the table has those of the release before, or there
+    is a StoreError. `is_erased`: of rows that are hidden nothing may stay in any file.
+    """
+    with store.tables.together():
+        if given.projections is not None and given.kind in store.tables.sealed():
+            store.tables.drop(given.kind)  # versions before 0.3 kept sparse vectors too
+        return _shown(store, given, release, is_erased=is_erased)
+
+
+def _shown(store: VectorStore, given: ReleasedRows, release: str, *, is_erased: bool) -> Rows64:
+    name, tables = store.shown(given.kind), store.tables
+    before = tables.ids(name, [ID, given.id]) if name else _NOTHING.rename_columns([ID, given.id, "_rowid"])
+    is_done = name is not None and tables.sealed()[name].release == release
+    stays, is_new = _stays(store, given, name, before, is_done=is_done), False
+    if name and given.wanted is None and not is_done:
+        is_new = len(tables.sealed()[name].files) > MOST_FILES or stays.sum() < _LEAST_STAYING * len(stays)
+        stays &= not is_new
+    known = before.select([given.id, ID, "_rowid"]).filter(pa.array(stays))
+    gone = before.select([ID, "_rowid"]).filter(pa.array(~stays))
+    at = places_of(given.ids, known[given.id])
+    new = np.flatnonzero(at < 0)
+    shown = 0 if given.wanted is None else np.count_nonzero(pc.is_in(given.ids.take(pa.array(new)), given.wanted))
+    if given.wanted is not None and len(known) + shown < len(given.wanted):
+        raise StoreError(f"{store.fingerprint}: rows of the layers of {given.kind} are not in the store")
+    blocks = given.blocks(store, new)
+    first = next(blocks, None)
+    if name is None:
+        if first is None:
+            return np.full(len(given.rows), -1, np.int64)
+        name = given.name
+    kept = _kept(store, name, gone, [raw(known[ID].combine_chunks()), given.texts[new]])
+    written = [np.zeros(0, np.int64)]
+    batches = None if first is None else _batches(given, new, chain([first], blocks), written)
+    tables.show(name, batches, lance_rows(gone), release, is_new=is_new)
+    if name.startswith(PUBLISHED):
+        _move(store, given.kind, given.texts[new], kept)
+    if name not in tables.sealed():
+        return np.full(len(given.rows), -1, np.int64)
+    if is_erased:
+        tables.leave_out(name, lambda rows: np.ones(len(rows), np.bool_))
+        return row_ids_of(tables.ids(name, [given.id]), given.id, given.ids)
+    found: Rows64 = np.append(lance_rows(known), -1)[at]
+    found[np.concatenate(written)] = tables.ids(name, [given.id], len(known))["_rowid"].to_numpy()
+    return found
+
+
+def _stays(store: VectorStore, given: ReleasedRows, name: str | None, before: pa.Table, *, is_done: bool) -> Flags:
+    """Which rows that the table has stay shown; rows of a release that is built again are compared no more."""
+    at = places_of(before[given.id], given.ids)
+    stays = at >= 0 if given.wanted is None else np.array(pc.is_in(before[given.id], given.wanted))
+    both = np.flatnonzero(stays & (at >= 0))
+    if name and len(both) and not is_done:
+        row_ids = lance_rows(before)[both]
+        order = np.argsort(row_ids)
+        held = store.tables.rows(name, row_ids[order], [ID, *given.rows.column_names])
+        stays[both[order]] = given.equal(at[both[order]], held)
+    return stays
+
+
+def _batches(
+    given: ReleasedRows, new: Rows64, blocks: Iterator[_Block], written: list[Rows64]
+) -> Iterator[pa.RecordBatch]:
+    """Rows with their vectors; rows without a vector are left out of `written` too."""
+    for numbers, vectors in blocks:
+        at, matrix = new[numbers], np.asarray(vectors)
+        written.append(at)
+        rows = given.rows.take(pa.array(at)).append_column(ID, fixed(given.texts[at]))
+        column = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(matrix).ravel()), matrix.shape[1])
+        yield from rows.append_column(VECTOR, column).combine_chunks().to_batches()
+
+
+def _kept(
+    store: VectorStore, name: str, gone: pa.Table, others: Sequence[VectorIds]
+) -> Iterator[tuple[VectorIds, Vectors]]:
+    """Vectors of texts that only hidden rows have: they are kept by the hash of the text, as it is embedded once."""
+    kind, (ids, first) = name.removeprefix(PUBLISHED), np.unique(raw(gone[ID].combine_chunks()), return_index=True)
+    if kind == name or not len(ids):
+        return iter(())
+    if kind in store.tables.sealed():
+        others = [*others, raw(store.tables.ids(kind)[ID].combine_chunks())]
+    own = fixed(ids)
+    is_lost = ~among(own, np.concatenate([each[among(fixed(each), ids)] for each in others]))
+    row_ids, take = lance_rows(gone)[first[is_lost]], store.taker(name)
+    starts = range(0, len(row_ids), _ROWS_A_BLOCK)
+    return ((ids[is_lost][at : at + _ROWS_A_BLOCK], take(row_ids[at : at + _ROWS_A_BLOCK])) for at in starts)
+
+
+def _move(store: VectorStore, kind: str, shown: VectorIds, kept: Iterator[tuple[VectorIds, Vectors]]) -> None:
+    """By their hash no vectors are held of texts that a row of the table has now, and those of others are."""
+    batches = (to_rows(ids, vectors) for ids, vectors in kept)
+    if kind in store.tables.sealed():
+        store.tables.leave_out(kind, lambda held: ~among(held[ID], shown), batches)
+    elif (first := next(batches, None)) is not None:
+        store.tables.show(kind, chain([first], batches))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Self
 
+from sag_pipeline.engines.bounds import memory_of, too_much
 from sag_pipeline.sources.bucket_source import drop, fetch
 from sag_pipeline.sources.conversion import is_converted, parser_versions
 from sag_pipeline.sources.documents import parse_document, skipped
@@ -52,11 +52,6 @@ class _Process:
         return self.popen.wait()
 
 
-def waits(raw: RawDocument) -> bool:
-    """Whether reading it waits for another process, or for a bucket."""
-    return raw.remote is not None or is_converted(raw.suffix)
-
-
 class BoundedReader:
     """Reads found documents one at a time; the converting process starts with the first file that needs it.
 
@@ -64,20 +59,15 @@ class BoundedReader:
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        """Take the bounds; no process starts yet."""
         self.options = options
         self.notes = ""
         """What the parsers of the last file warned of."""
         self._process: _Process | None = None
 
     def __enter__(self) -> Self:
-        """Itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the process, if one runs."""
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     @property
@@ -119,7 +109,7 @@ class BoundedReader:
         process = self._asked(raw)
         deadline = time.monotonic() + _PATIENCE * self.options.conversion_seconds
         while not process.connection.poll(_PERIOD):
-            if _resident(process.popen.pid) > self.options.conversion_memory:
+            if memory_of(process.popen.pid, 1) > self.options.conversion_memory:  # of its peak it tells at the end
                 self._end()
                 return skipped(raw, _over_memory(self.options))
             if time.monotonic() > deadline:
@@ -195,28 +185,13 @@ class BoundedReader:
 
 
 def _over_time(options: SourceOptions) -> str:
-    seconds = options.conversion_seconds
-    return (
-        f"converting it needs more than {seconds} s; split the file, or raise the bound: "
-        f"`sag ingest --set conversion_seconds={2 * seconds}`"
-    )
+    most = options.conversion_seconds
+    return too_much("converting it", f"{most} s", "file", conversion_seconds=most)
 
 
 def _over_memory(options: SourceOptions) -> str:
     most = options.conversion_memory
-    return (
-        f"converting it needs more than {most:,} bytes of memory; split the file, or raise the bound: "
-        f"`sag ingest --set conversion_memory={2 * most}`"
-    )
-
-
-def _resident(pid: int) -> int:
-    """Resident bytes of a process; 0 if the system does not report them (then its peak is checked at the end)."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return too_much("converting it", f"{most:,} bytes of memory", "file", conversion_memory=most)
 
 
 def refusal_of(state: str, options: SourceOptions) -> str:
@@ -228,59 +203,41 @@ ReadDocument = tuple[Document | Quarantined, str]
 """A document, or why it is skipped, and what its parser warned of."""
 
 
-class Readers:
-    """Reads found documents with a number of readers, each with a converting process of its own."""
+def read_all(found: Iterable[RawDocument], options: SourceOptions, count: int) -> Generator[ReadDocument]:
+    """What is read of each document, in order, with this number of converting processes.
 
-    def __init__(self, options: SourceOptions, count: int) -> None:
-        """`count`: files converted at a time; the process of a reader starts with the first file it converts."""
-        self._options = options
-        self._count = count
-        self._free: SimpleQueue[BoundedReader] = SimpleQueue()
-        self._stack = ExitStack()
+    At most twice as many documents are under way or unread.
 
-    def __enter__(self) -> Self:
-        """Itself."""
-        for _ in range(self._count):
-            self._free.put(self._stack.enter_context(BoundedReader(self._options)))
-        return self
+    Raises:
+        SourceError: If a converting process cannot be started.
+    """
+    free: SimpleQueue[BoundedReader] = SimpleQueue()
+    under_way: deque[Future[ReadDocument] | RawDocument] = deque()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the processes that run."""
-        self._stack.close()
-
-    def read(self, found: Iterable[RawDocument]) -> Iterator[ReadDocument]:
-        """What is read of each, in order; at most twice as many as there are readers are under way or unread.
-
-        Raises:
-            SourceError: If a converting process cannot be started.
-        """
-        if self._count == 1:
-            yield from map(self._read, found)
-            return
-        under_way: deque[Future[ReadDocument] | RawDocument] = deque()
-        with BoundedReader(self._options) as here, ThreadPoolExecutor(self._count, "sag-read") as threads:
-
-            def first() -> ReadDocument:
-                each = under_way.popleft()
-                return (here.read(each), here.notes) if isinstance(each, RawDocument) else each.result()
-
-            try:
-                for raw in found:
-                    under_way.append(threads.submit(self._read, raw) if waits(raw) else raw)
-                    if len(under_way) >= 2 * self._count:
-                        yield first()
-                while under_way:
-                    yield first()
-            finally:
-                for each in under_way:
-                    if isinstance(each, Future):
-                        each.cancel()
-
-    def _read(self, raw: RawDocument) -> ReadDocument:
-        reader = self._free.get()
+    def converted(raw: RawDocument) -> ReadDocument:
+        reader = free.get()
         try:
             return reader.read(raw), reader.notes
         finally:
-            self._free.put(reader)
+            free.put(reader)
+
+    # Readers end first, or threads would be awaited as long as a file takes.
+    with ThreadPoolExecutor(count, "sag-read") as threads, ExitStack() as stack:
+        here, *others = (stack.enter_context(BoundedReader(options)) for _ in range(1 + count))
+        for reader in others:
+            free.put(reader)
+
+        def first() -> ReadDocument:
+            each = under_way.popleft()
+            return (here.read(each), here.notes) if isinstance(each, RawDocument) else each.result()
+
+        try:
+            for raw in found:
+                waits = raw.remote is not None or is_converted(raw.suffix)
+                under_way.append(threads.submit(converted, raw) if waits else raw)
+                if len(under_way) >= 2 * count:
+                    yield first()
+            while under_way:
+                yield first()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 
+from sag_pipeline.engines.bounds import memory_of
 from sag_pipeline.sources.conversion import load_converters
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.folders import SourceOptions
@@ -93,9 +94,7 @@ def _limit_memory(more: int) -> None:
 
     The parent watches resident memory; only Linux reports how much address space is used already.
     """
-    statm = Path("/proc/self/statm")
-    if statm.is_file():
-        taken = int(statm.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    if taken := memory_of("self", 0):
         resource.setrlimit(resource.RLIMIT_AS, (taken + more, taken + more))
 
 

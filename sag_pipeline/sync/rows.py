@@ -51,12 +51,9 @@ class StagedRows:
 
 @contextmanager
 def staged_rows(name: str, value: object, removal: Removal = "absence") -> Iterator[StagedRows]:
-    """The rows of a value, in a file that is deleted afterwards.
+    """The rows of a value, in a file that is deleted afterwards; `name` is for messages and the path of its documents.
 
-    Args:
-        name: Of the table, for messages and as the path of its documents.
-        value: A pandas DataFrame, an Arrow table, batch or reader, or the path of a Parquet file or folder.
-        removal: When a document is removed.
+    A value is a pandas DataFrame, an Arrow table, batch or reader, or the path of a Parquet file or folder.
 
     Raises:
         SourceError: If the value is no table, or lacks a column.
@@ -167,11 +164,8 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
     if given is not None and not isinstance(given, dict):
         raise ValueError(f"metadata is of type {type(given).__name__}, not an object")
     more = {name: value for name, value in row.items() if name == "date" or name not in _OWN}
-    return {name: value for name, value in {**more, **(given or {})}.items() if not _is_nothing(value)}
-
-
-def _is_nothing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
+    found = {**more, **(given or {})}.items()
+    return {name: v for name, v in found if not (v is None or (isinstance(v, float) and np.isnan(v)))}
 
 
 def _plain(value: object) -> object:

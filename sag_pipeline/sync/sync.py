@@ -3,7 +3,8 @@
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from sag_pipeline.engines.engine import load_ahead, workers_for
@@ -13,8 +14,9 @@ from sag_pipeline.sources.listing import FoundDocument, RawDocument, list_source
 from sag_pipeline.step_runner import RunStats
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import SeenFiles, Source, SourceList, rename_documents, unit_of
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_pipeline.sync.bounded import ReadDocument, Readers, refusal_of
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
+from sag_pipeline.sync.bounded import ReadDocument, read_all, refusal_of
 from sag_pipeline.sync.rows import StagedRows
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import Bounds, CheckedOptions
@@ -54,20 +56,22 @@ class _Found:
     """What the last run skipped, by path and line."""
     listed: SeenFiles
     """What the last run saw of its files."""
-    seen: set[str] = field(default_factory=set)
-    staged: StagedRows | None = None
+    staged: StagedRows | None
     """Rows of a table, which are read instead of the source's place."""
-    away: Collection[str] = ()
+    away: Collection[str]
     """Documents that people took out: their source is not asked for them."""
+    seen: set[str] = field(default_factory=set)
     aside: dict[str, Entry] = field(default_factory=dict)
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
     @classmethod
-    def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry], listed: SeenFiles) -> "_Found":
+    def before(cls, store: Store, source: Source, staged: StagedRows | None) -> "_Found":
         """Before listing."""
+        entries = store.ledger.entries("step = 'documents' AND kind = 'document'")
         places = sorted((e.path, e.line, e.unit) for e in entries if e.source == source.name)
-        refused = {(entry.path, entry.line): entry for entry in faults}
-        return cls(source, {entry.unit: entry for entry in entries}, places, refused, listed)
+        refused = {(entry.path, entry.line): entry for entry in _faults(store, source)}
+        known, listed = {entry.unit: entry for entry in entries}, SeenFiles(store.home, source.name)
+        return cls(source, known, places, refused, listed, staged, store.taken_out.keys())
 
     def gone(self) -> list[str]:
         """Documents of this source that are no longer there, or that a partial table says are deleted."""
@@ -91,17 +95,14 @@ class _Found:
         self.seen |= kept
         reason = skipped.reason + ("; its last good version is kept" if kept else "")
         unit = unit_of(self.source.name, skipped.path, line)
-        self.aside[unit] = Entry(
-            unit,
-            "documents",
-            "failed",
-            self.source.name,
-            refusal,
-            path=skipped.path,
-            line=line,
-            reason=reason,
-            kind="aside",
-        )
+        fault = Entry(unit, "documents", "failed", self.source.name, refusal, path=skipped.path, line=line)
+        self.aside[unit] = replace(fault, reason=reason, kind="aside")
+
+    def skip_again(self, old: Entry, pending: Pending) -> None:
+        """Skip a file again without reading it: neither its bytes nor the bounds nor the code changed."""
+        self.aside[old.unit] = old
+        if pending.is_new:
+            self.seen.discard(pending.document_id)
 
     def _known_at(self, skipped: Quarantined) -> Iterator[str]:
         owner = self.known.get(skipped.document_id or "")
@@ -109,9 +110,7 @@ class _Found:
             yield owner.unit
         if self.staged is not None:
             return  # the rows of a table have no order: another document may have stood at this one
-        own: tuple[str, ...] | tuple[str, int] = (
-            (skipped.path,) if skipped.line is None else (skipped.path, skipped.line)
-        )
+        own: tuple[object, ...] = (skipped.path,) if skipped.line is None else (skipped.path, skipped.line)
         yield from self._from(own, lambda place: place[: len(own)] == own)
         if skipped.line is None:
             below = f"{skipped.path}/"
@@ -136,15 +135,8 @@ def sync_source(
     """Bring the documents of one source up to date; documents of other sources do not change.
 
     A document that can no longer be read keeps its last good version, and the reason is recorded; one that is no
-    longer there is removed with every row made from it.
-
-    Args:
-        store: The store, locked.
-        step: The step of the table of documents.
-        given: Path of a folder or file, or `asset://` and the key of an asset.
-        options: What is read and how much may be removed.
-        engine: Says how many files are converted at a time.
-        staged: Rows of the asset, which are the documents of the source.
+            listener()("documents", done, len(found.fresh))
+    gone, old = found.gone(), {entry.unit: entry for entry in _faults(store, source)}
 
     Raises:
         SourceError: If the source does not exist.
@@ -153,25 +145,29 @@ def sync_source(
     tally, started, options = RunStats(), time.perf_counter(), options or SyncOptions()
     source = one_source(store, given)
     store.remove_deleted()
-    known = store.ledger.entries("step = 'documents' AND kind = 'document'")
-    found = _Found.nothing(source, known, _faults(store, source), SeenFiles(store.home, source.name))
-    found.staged, found.away = staged, store.taken_out.keys()
+    found = _Found.before(store, source, staged)
     _list(step, given, found, options)
     SourceList(store).put(source)
     _refuse_many_removed(found, options)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
     load_ahead(engine, len(found.fresh))
-    with Readers(options.source, workers_for(engine, len(found.fresh))) as readers:
-        under_way = reported((raw for raw, _ in found.fresh), step.name, lambda raw: raw.path, 0, len(found.fresh))
-        read = readers.read(under_way)
+    under_way = reported((raw for raw, _ in found.fresh), step.name, lambda raw: raw.path, 0, len(found.fresh))
+    with closing(read_all(under_way, options.source, workers_for(engine, len(found.fresh)))) as read:
         for batch in batched(found.fresh, _DOCUMENTS_A_COMMIT):
             _commit(store, step, list(zip(batch, read, strict=False)), found, tally, options.source)
             done += len(batch)
+<<<<<<< HEAD
+            progress("documents", done, len(found.fresh))
+    gone, old = found.gone(), {entry.unit: entry for entry in _faults(store, source)}
+=======
             listener()("documents", done, len(found.fresh))
     gone = found.gone()
+>>>>>>> main
     store.remove(gone)
-    _write_aside(store, source, found.aside)
+    fresh = [entry for unit, entry in found.aside.items() if old.get(unit) != entry]
+    mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in found.aside]
+    store.ledger.commit(fresh + mended)
     found.listed.save()
     tally.counts["removed"] = len(gone)
     tally.counts["failed"] = len(found.aside)
@@ -200,12 +196,8 @@ def tell_fault(store: Store, given: str, reason: str) -> None:
 
 
 def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> None:
-    name = found.source.name
-    listed = (
-        list_source(given, options.source, name, found.version_of)
-        if found.staged is None
-        else _rows(found.staged, name, options)
-    )
+    name, rows = found.source.name, found.staged
+    listed = _rows(rows, name, options) if rows else list_source(given, options.source, name, found.version_of)
     for raw in reported(listed, step.name, lambda raw: raw.path):
         if isinstance(raw, Quarantined):
             found.skip(raw)
@@ -214,9 +206,8 @@ def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> No
             continue
         owner = found.known.get(raw.document_id)
         if owner is not None and owner.source != name:
-            reason = (
-                f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}; rename one of the two"
-            )
+            of = f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}"
+            reason = f"{of}; rename one of the two"
             found.skip(Quarantined(name, raw.path, raw.line, "documents", reason))
             continue
         found.seen.add(raw.document_id)
@@ -225,7 +216,7 @@ def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> No
             pending = Pending(raw.document_id, state, is_new=owner is None)
             old = found.refused.get((raw.path, _line(raw)))
             if old is not None and old.input_hash == refusal_of(state, options.source):
-                _skip_again(found, old, pending)
+                found.skip_again(old, pending)
             else:
                 found.fresh.append((raw, pending))
         elif raw.state:
@@ -238,13 +229,6 @@ def _rows(staged: StagedRows, name: str, options: SyncOptions) -> Iterator[Found
         yield from list_source(str(staged.file), options.source, name)
     for row, (reason, document_id) in staged.skipped.items():
         yield Quarantined(name, staged.file.name, row, "documents", reason, document_id)
-
-
-def _skip_again(found: _Found, old: Entry, pending: Pending) -> None:
-    """Skip a file again without reading it: neither its bytes nor the bounds nor the code changed."""
-    found.aside[old.unit] = old
-    if pending.is_new:
-        found.seen.discard(pending.document_id)
 
 
 def _line(found: RawDocument | Quarantined) -> int:
@@ -273,7 +257,7 @@ def _commit(
     tally: RunStats,
     options: SourceOptions,
 ) -> None:
-    outcomes, places = [], {}
+    results, places = dict[Pending, StepResult](), dict[str, Entry]()
     for (raw, pending), (document, warning) in batch:
         if isinstance(document, Quarantined):
             if pending.is_new:
@@ -281,21 +265,14 @@ def _commit(
             refusal = "" if document.is_passing else refusal_of(pending.input_hash, options)
             found.skip(document, refusal)
             continue
-        outcomes.append(DocumentOutcome(pending, (document,), warning=warning))
+        results[pending] = StepResult((document,), warning=warning)
         places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))
         if raw.state:
             found.listed.note(raw.path, raw.state, pending.input_hash)
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1
-    store.commit(step, outcomes, places)
+    store.commit(step, results, places)
 
 
 def _faults(store: Store, source: Source) -> list[Entry]:
     return store.ledger.entries("step = 'documents' AND kind = 'aside' AND source = ?", source.name)
-
-
-def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> None:
-    old = {entry.unit: entry for entry in _faults(store, source)}
-    fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
-    mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]
-    store.ledger.commit(fresh + mended)

@@ -58,6 +58,12 @@ def no_rows(schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches([], schema)
 
 
+def rows_of(schema: pa.Schema, records: Collection[object]) -> pa.Table:
+    """The attributes of records that a schema names."""
+    columns = [pa.array([getattr(each, field.name) for each in records], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
 def read_parquet(path: Path, columns: Sequence[str] | None = None, *, is_checked: bool = False) -> pa.Table:
     """The rows of a file, or some of its columns in this order; `is_checked`: every page by its checksum.
 

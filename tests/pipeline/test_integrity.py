@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.damage import Damage, draw, inflict
-from sag_pipeline.integrity.damaged_files import salvage_answers, wrong_answers
 from sag_pipeline.integrity.repair import price_of, repair_home
-from sag_pipeline.integrity.verify import verify_home
+from sag_pipeline.integrity.verify import salvage_answers, verify_home, wrong_answers
 from sag_pipeline.jobs import run_report
 from sag_pipeline.store.ledger import HEAD, Entry, Ledger, breaks
 from sag_pipeline.store.parts import is_sealed

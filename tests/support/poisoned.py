@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sag_pipeline.engines.bounds import one_document, reason_of
-from sag_pipeline.store.step_batch import STEP, Batch, Made, failed
+from sag_pipeline.store.step_batch import STEP, Batch, Made
 
 POISON: Final = "POISON"
 """A document with this word ends its worker."""
@@ -34,7 +34,7 @@ class _Broken(type(STEP)):
             with one_document():
                 _break("".join(batch.tables["documents"]["text"].to_pylist()))
         except Exception as error:  # noqa: BLE001  as a rule's
-            return failed(batch, reason_of(error))
+            return STEP.failed(batch, reason_of(error))
         return STEP.do(batch, None)
 
 

@@ -2,7 +2,6 @@
 
 import faulthandler
 import signal
-from types import SimpleNamespace
 
 import pytest
 
@@ -23,54 +22,22 @@ def settings_of_watchdog(monkeypatch) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize("documents", [1, 1_000])
-def test_the_watchdog_is_set_once_for_documents_that_take_no_time(settings_of_watchdog, documents):
+def test_each_document_has_its_whole_time_and_none_is_left_after_it(settings_of_watchdog):
     with within(WorkerBounds(worker_seconds=100)):
-        for _ in range(documents):
+        for _ in range(3):
             with one_document():
-                pass
+                assert 99 < signal.getitimer(signal.ITIMER_REAL)[0] <= 100
+            assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
-    assert settings_of_watchdog == [151]
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-
-
-class Clock:
-    """A clock of the test's own; the timer that is set rings when its time has passed on it."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.rings = 100.0, float("inf")
-        monkeypatch.setattr("sag_pipeline.engines.bounds.time", SimpleNamespace(monotonic=lambda: self.now))
-        monkeypatch.setattr(signal, "setitimer", self._set)
-
-    def _set(self, which: int, seconds: float) -> None:
-        assert which == signal.ITIMER_REAL
-        self.rings = self.now + seconds if seconds else float("inf")
-
-    def passes(self, seconds: float) -> None:
-        end = self.now + seconds
-        while self.rings <= end:
-            self.now, self.rings = self.rings, float("inf")
-            signal.raise_signal(signal.SIGALRM)
-        self.now = end
+    assert settings_of_watchdog == [151] * 3
 
 
-def test_each_document_has_its_whole_time(settings_of_watchdog, monkeypatch):
-    clock = Clock(monkeypatch)
+def test_a_document_that_takes_too_long_is_told_how_to_have_more():
     with within(WorkerBounds(worker_seconds=1_000)):
-        for _ in range(3):  # the timer that the first one set rings while the second one is under way
-            with one_document():
-                clock.passes(700)
-        with pytest.raises(TimeoutError, match="it needs more than 1000 s"), one_document():
-            clock.passes(60_000)
-        with one_document():
-            clock.passes(700)
-        clock.passes(5_000)  # between two documents nothing is limited
-        with pytest.raises(TimeoutError) as found, one_document():
-            clock.passes(60_000)
-        assert reason_of(found.value).endswith("`sag ingest --set worker_seconds=2000`")
+        with pytest.raises(TimeoutError, match="it needs more than 1000 s") as found, one_document():
+            signal.raise_signal(signal.SIGALRM)
 
-    assert settings_of_watchdog == [1_501] * 6
-    assert clock.rings == float("inf")
+        assert reason_of(found.value).endswith("`sag ingest --set worker_seconds=2000`")
 
 
 @pytest.mark.slow

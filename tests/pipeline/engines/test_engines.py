@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.engines.engine import LocalEngine, close_engines, engine_for, load_ahead, workers_for
+from sag_pipeline.engines.engine import LOCAL, close_engines, engine_for, load_ahead, workers_for
 from sag_pipeline.engines.executors import ENDED, ProcessEngine
 from sag_pipeline.engines.tasks import TaskCall, answer
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.store.step_batch import Batch, Made, do_batch
+from sag_pipeline.store.step_batch import STEP, Batch, Made
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import STORED, to_table
 from sag_retrieval.core.errors import SettingsError
@@ -75,7 +75,7 @@ TEXTS = [
 
 @pytest.mark.slow
 def test_processes_make_the_same_rows_in_the_same_order(processes):
-    there, here = list(processes().map("step", batches(TEXTS))), list(LocalEngine().map("step", batches(TEXTS)))
+    there, here = list(processes().map("step", batches(TEXTS))), list(LOCAL.map("step", batches(TEXTS)))
 
     assert [each.outputs for each in there] == [each.outputs for each in here]
     assert [each.rows for each in there] == [each.rows for each in here]
@@ -90,7 +90,7 @@ def test_a_document_that_ends_its_worker_fails_alone(processes):
 
     assert [place for place, (_, reason) in enumerate(made) if reason] == [4]
     assert made[4][1] == ENDED
-    well = contents(LocalEngine().map("step", batches(TEXTS)))
+    well = contents(LOCAL.map("step", batches(TEXTS)))
     assert [each for place, each in enumerate(made) if place != 4] == [
         each for place, each in enumerate(well) if place != 4
     ]
@@ -104,7 +104,7 @@ def test_work_of_a_worker_that_was_killed_is_done_again(processes, tmp_path):
     made = contents(processes().map(TASK, batches(TEXTS), mark))
 
     assert not mark.exists()
-    assert made == contents(LocalEngine().map("step", batches(TEXTS)))
+    assert made == contents(LOCAL.map("step", batches(TEXTS)))
 
 
 @pytest.mark.slow
@@ -180,7 +180,7 @@ def test_a_document_that_takes_too_much_fails_alone(processes, word, seconds, re
     made = contents(engine.map(TASK, batches([*TEXTS[:4], word, *TEXTS[5:]], size=1)))
 
     assert [(place, reason in said) for place, (_, said) in enumerate(made) if said] == [(4, True)]
-    well = contents(LocalEngine().map("step", batches(TEXTS)))
+    well = contents(LOCAL.map("step", batches(TEXTS)))
     assert [*made[:4], *made[5:]] == [*well[:4], *well[5:]]
 
 
@@ -233,7 +233,7 @@ def test_a_failed_document_does_not_fail_its_batch():
     (batch,) = batches(["# A\n\nText.", "# B\n\nText."], size=2)
     broken = Batch("summaries", [*batch.documents, "unknown"], batch.tables, OPTIONS)
 
-    made = do_batch(broken)
+    made = STEP.do(broken)
 
     assert [bool(output.reason) for output in made.outputs] == [False, False, True]
     assert [output.row_count for output in made.outputs] == [1, 1, 0]
@@ -256,7 +256,7 @@ def test_the_setting_says_how_many_workers_there_are(setting, pending, workers):
 
 
 def test_auto_stays_in_this_process_for_little_work():
-    assert isinstance(engine_for("auto", 3), LocalEngine)
+    assert engine_for("auto", 3) is LOCAL
 
 
 @pytest.mark.parametrize("wrong", ["processes:0", "processes:two", "threads", "local:2"])
@@ -298,7 +298,7 @@ def test_any_executor_can_be_named(monkeypatch):
     finally:
         close_engines()
 
-    assert made == contents(LocalEngine().map("step", batches(TEXTS)))
+    assert made == contents(LOCAL.map("step", batches(TEXTS)))
 
 
 def test_an_executor_that_cannot_be_made_is_said_in_one_sentence():

@@ -1,11 +1,9 @@
 """A cluster of two Ray nodes makes the same rows, whatever dies; it starts once, or the tests are skipped."""
 
 import os
-import socket
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 
 import numpy as np
@@ -14,9 +12,9 @@ import pytest
 
 from sag_pipeline.embed import tasks as embedding_tasks
 from sag_pipeline.embed.tasks import EMBED, EmbedderOf, TextBatch, texts_at_once
-from sag_pipeline.engines import ray_engine, tasks
+from sag_pipeline.engines import tasks
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.engines.engine import LocalEngine, engine_for
+from sag_pipeline.engines.engine import LOCAL, engine_for
 from sag_retrieval.core.errors import SettingsError
 from tests.pipeline.engines.test_engines import TEXTS, batches, contents
 from tests.support.poisoned import HUNGRY, POISON, SLEEPY, TASK
@@ -57,7 +55,7 @@ def engine(cluster):
 def test_documents_that_break_their_worker_fail_alone_on_two_nodes(engine):
     made = contents(engine.map(TASK, batches([POISON, *TEXTS[1:4], SLEEPY, *TEXTS[5:8], HUNGRY, TEXTS[9]])))
 
-    well = contents(LocalEngine().map("step", batches(TEXTS)))
+    well = contents(LOCAL.map("step", batches(TEXTS)))
     assert [place for place, (_, reason) in enumerate(made) if reason] == [0, 4, 8]
     assert [each for n, each in enumerate(made) if n not in {0, 4, 8}] == [
         each for n, each in enumerate(well) if n not in {0, 4, 8}
@@ -76,7 +74,7 @@ def test_what_workers_do_is_sent_to_the_cluster_once(engine):
 
     made = contents(engine.map("step", batches(TEXTS, size=1)))
 
-    assert made == contents(LocalEngine().map("step", batches(TEXTS, size=1)))
+    assert made == contents(LOCAL.map("step", batches(TEXTS, size=1)))
     assert 1 <= before <= len(_internal_kv_list(b"RemoteFunction:", namespace=b"fun")) <= before + 1
 
 
@@ -119,7 +117,7 @@ def test_a_node_that_is_killed_loses_nothing_and_doubles_nothing(cluster, engine
 
     cluster.remove_node(min(cluster.worker_nodes, key=lambda node: node.node_id), allow_graceful=False)
 
-    assert contents(iter([first, *made])) == contents(LocalEngine().map("step", batches(TEXTS, size=1)))
+    assert contents(iter([first, *made])) == contents(LOCAL.map("step", batches(TEXTS, size=1)))
 
 
 class _Noted:
@@ -172,30 +170,6 @@ def test_an_address_where_no_cluster_answers_is_said_soon():
         engine_for("ray:127.0.0.1:9", 1)
 
     assert time.monotonic() - started < 120
-
-
-@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["nothing", "something else"])
-def test_an_address_where_something_else_listens_is_said_soon(says, monkeypatch):
-    pytest.importorskip("ray", reason="Ray is an extra")
-    monkeypatch.setattr(ray_engine, "_PATIENCE", 2)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.sendall(says)
-                connection.recv(1_000)
-                time.sleep(4)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        started = time.monotonic()
-        with pytest.raises(SettingsError, match="no Ray cluster answers there"):
-            engine_for(f"ray:127.0.0.1:{server.getsockname()[1]}", 1)
-        taken = time.monotonic() - started
-        thread.join()
-
-    assert taken < 120
 
 
 def test_ray_that_is_not_installed_is_said_in_one_sentence(monkeypatch):

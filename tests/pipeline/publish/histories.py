@@ -15,7 +15,8 @@ from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import LINK_TABLES, Resolution, weighing
 from sag_pipeline.publish.publish import Publication, publish, seal
 from sag_pipeline.runs.maintenance import forget, vacuum
-from sag_pipeline.store.store import PURGE, DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import PURGE, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_pipeline.tables import STORED
 from sag_retrieval import Release
@@ -123,14 +124,14 @@ class Home:
 
     def put(self, documents: Mapping[str, Made]) -> None:
         """Commit new documents, or new editions."""
-        outcomes: dict[str, list[DocumentOutcome]] = {}
+        outcomes: dict[str, dict[Pending, StepResult]] = {}
         for name, made in documents.items():
             for table, rows in records(name, made).items():
-                outcomes.setdefault(table, []).append(DocumentOutcome(Pending(name, f"{made.seed}"), rows))
+                outcomes.setdefault(table, {})[Pending(name, f"{made.seed}")] = StepResult(rows)
         for table, found in outcomes.items():
             self.store.commit(StepSpec(table), found)
         for kind in KINDS if self.is_dense else ():
-            listed = [record for outcome in outcomes.get(kind, ()) for record in outcome.records]
+            listed = [record for outcome in outcomes.get(kind, {}).values() for record in outcome.records]
             texts = [r.key.value_string if kind == "keys" else r.indexed_text for r in listed]
             texts = [text for text in texts if text]  # keys that are no text have no vector
             ids, first = np.unique(vector_ids(texts), return_index=True)

@@ -8,7 +8,8 @@ from sag_pipeline.extract.keys import make_key
 from sag_pipeline.publish import distinct_keys
 from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import LINK_TABLES
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_retrieval.core.records import Document, EventKey
 
 SPELLINGS = (
@@ -30,7 +31,7 @@ def put(store, name, edition, random):
             key = make_key(*SPELLINGS[one])
             keys.append(EventKey(name, f"e{name}{event}", key, same_as=other.key_id if other else None))
     for table, rows in (("documents", [Document(name, "s", "", "Text.", "en", version=edition)]), ("keys", keys)):
-        store.commit(StepSpec(table), [DocumentOutcome(Pending(name, edition), rows)])
+        store.commit(StepSpec(table), {Pending(name, edition): StepResult(rows)})
 
 
 @pytest.mark.slow
@@ -62,7 +63,7 @@ def test_only_keys_that_a_change_can_touch_are_compared(tmp_path, monkeypatch):
     def say(name, *values):
         keys = [EventKey(name, f"e{name}{n}", make_key("topic", value)) for n, value in enumerate(values)]
         for table, rows in (("documents", [Document(name, "s", "", "Text.", "en", version=name)]), ("keys", keys)):
-            store.commit(StepSpec(table), [DocumentOutcome(Pending(name, name), rows)])
+            store.commit(StepSpec(table), {Pending(name, name): StepResult(rows)})
         made = make_links(store)
         store.commit_wholes(made, name)
         return made["canonical"].num_rows

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 
 from sag_pipeline.extract.keys import make_key
 from sag_pipeline.publish.distinct_keys import COUNT_TABLES, KeyCounts, make_links
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_retrieval.core.records import Document, EventKey
 from tests.pipeline.publish.histories import Home, Made
 from tests.pipeline.publish.test_histories import histories
@@ -80,7 +81,7 @@ def test_each_statement_that_keys_are_one_counts_also_after_a_change(tmp_path):
         keys = [EventKey(name, f"e{name}{n}", one, same_as=other.key_id) for n in range(times)]
         keys.append(EventKey(name, f"e{name}0", other))
         for table, rows in (("documents", [Document(name, "s", "", "Text.", "en", version=edition)]), ("keys", keys)):
-            store.commit(StepSpec(table), [DocumentOutcome(Pending(name, edition), rows)])
+            store.commit(StepSpec(table), {Pending(name, edition): StepResult(rows)})
 
     say("a", "1", 2)
     store.commit_wholes(make_links(store), "1")

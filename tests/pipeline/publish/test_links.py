@@ -11,7 +11,8 @@ from sag_pipeline.extract.keys import make_key
 from sag_pipeline.publish.build import Relational, _shaped, build_tables
 from sag_pipeline.publish.distinct_keys import make_links, normal_names
 from sag_pipeline.publish.links import Resolution, coded, weighing
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
 from sag_retrieval.language.words import normal_name
 from tests.support.graph_parts import graph_parts
@@ -32,7 +33,7 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
     """Two documents with two chunks each of two events; a link is an event's number and a value's."""
     store = Store(folder)
     keys = [make_key("entity", value) for value in VALUES]
-    made: dict[str, list[DocumentOutcome]] = {}
+    made: dict[str, dict[Pending, StepResult]] = {}
     for d, name in enumerate(("a", "b")):
         pending = Pending(name, "1")
         chunks = [
@@ -55,7 +56,7 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
             "triples": [],
         }
         for table, records in rows.items():
-            made.setdefault(table, []).append(DocumentOutcome(pending, records))
+            made.setdefault(table, {})[pending] = StepResult(records)
     for table, outcomes in made.items():
         store.commit(StepSpec(table), outcomes)
     store.commit_wholes(make_links(store), "1")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sag_pipeline.runs.maintenance import compact
 from sag_pipeline.store.ledger import SCHEMA, Entry, Ledger
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_pipeline.sync.sync import SyncOptions, sync_source
 from sag_retrieval import open_release
 from sag_retrieval.core.records import Document
@@ -72,7 +73,7 @@ def test_documents_of_any_id_are_added_changed_and_removed(tmp_path_factory, cha
     for batch in changes:
         wanted = dict(batch)
         put = {name: text for name, text in wanted.items() if text}
-        store.commit(DOCUMENTS, [DocumentOutcome(Pending(n, t), (document(n, t),)) for n, t in put.items()])
+        store.commit(DOCUMENTS, {Pending(n, t): StepResult((document(n, t),)) for n, t in put.items()})
         store.ledger.commit([Entry(name, "documents", "removed") for name in wanted if name not in put])
         newest |= wanted
         compact(store, "documents", purge=purge)

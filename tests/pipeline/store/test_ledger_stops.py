@@ -5,9 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-import pyarrow as pa
-
-from sag_pipeline.store.ledger import Entry, Ledger
+from sag_pipeline.store.ledger import AMONG, Entry, Ledger
 
 
 def test_a_stop_at_any_instruction_of_a_query_leaves_a_ledger_that_works(tmp_path: Path):
@@ -15,8 +13,7 @@ def test_a_stop_at_any_instruction_of_a_query_leaves_a_ledger_that_works(tmp_pat
     ledger.commit([Entry("d1", "chunks", "done", part="p", row_count=2)])
     stopped_at = 0
     while _is_stopped_at(ledger, stopped_at):
-        with ledger.registered("wanted", pa.table({"wanted_id": ["d1"]})):
-            assert ledger.select("SELECT unit FROM current JOIN wanted ON wanted_id = unit") == [("d1",)]
+        assert ledger.select(f"SELECT unit FROM current {AMONG}", ["d1"]) == [("d1",)]
         stopped_at += 1
 
     assert stopped_at > 10
@@ -39,10 +36,9 @@ def _is_stopped_at(ledger: Ledger, instruction: int) -> bool:
         return trace
 
     try:
-        with ledger.registered("many", pa.table({"n": list(range(100_000))})):
-            sys.settrace(trace)
-            ledger.select("SELECT n FROM many")
-            sys.settrace(None)
+        sys.settrace(trace)
+        ledger.select("SELECT n FROM range(100_000) AS many(n)")
+        sys.settrace(None)
     except KeyboardInterrupt:
         return True
     return False

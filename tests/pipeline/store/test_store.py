@@ -16,7 +16,8 @@ from sag_pipeline.runs.maintenance import compact, wasteful
 from sag_pipeline.step_runner import Maker, by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.step_batch import StepResult
+from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_pipeline.tables import content_hash, from_table, schema_of, to_table
 from sag_retrieval.core.errors import SourceError, StoreError
 from sag_retrieval.core.records import Document, EventKey, Key, Summary
@@ -30,7 +31,7 @@ def document(name: str, text: str = "text") -> Document:
 
 
 def put(store: Store, *documents: Document) -> None:
-    outcomes = [DocumentOutcome(Pending(d.document_id, d.version), (d,)) for d in documents]
+    outcomes = {Pending(d.document_id, d.version): StepResult((d,)) for d in documents}
     store.commit(DOCUMENTS, outcomes, {d.document_id: Entry("", "", "", "inbox") for d in documents})
 
 
@@ -39,7 +40,7 @@ def summarise(store: Store, step: StepSpec = SUMMARIES) -> list[str]:
     texts = store.read("documents", [p.document_id for p in pending])
     store.commit(
         step,
-        [DocumentOutcome(p, (Summary(p.document_id, texts[p.document_id][0].text.upper()),)) for p in pending],
+        {p: StepResult((Summary(p.document_id, texts[p.document_id][0].text.upper()),)) for p in pending},
     )
     return [p.document_id for p in pending]
 
@@ -77,7 +78,7 @@ def test_an_unchanged_output_stops_the_work_downstream(tmp_path):
     chunks = StepSpec("sections", ("summaries",))
     put(store, document("a"))
     summarise(store)
-    store.commit(chunks, [DocumentOutcome(p) for p in store.pending(chunks)])
+    store.commit(chunks, {p: StepResult() for p in store.pending(chunks)})
 
     summarise(store, replace(SUMMARIES, fingerprint="v2"))
 
@@ -102,9 +103,9 @@ def test_what_a_step_made_goes_when_its_input_fails(tmp_path):
     chunks = StepSpec("sections", ("summaries",))
     put(store, document("a"))
     summarise(store)
-    store.commit(chunks, [DocumentOutcome(p) for p in store.pending(chunks)])
+    store.commit(chunks, {p: StepResult() for p in store.pending(chunks)})
 
-    store.commit(SUMMARIES, [DocumentOutcome(Pending("a", "x"), reason="the model is down")])
+    store.commit(SUMMARIES, {Pending("a", "x"): StepResult(reason="the model is down")})
 
     assert store.take_pending(chunks) == ([], 1)
     assert store.take_pending(chunks) == ([], 0)
@@ -117,7 +118,7 @@ def test_a_failure_is_tried_again_only_where_chance_plays_a_part(tmp_path, retri
     put(store, document("a"))
     (pending,) = store.pending(step)
 
-    store.commit(step, [DocumentOutcome(pending, reason="no answer")])
+    store.commit(step, {pending: StepResult(reason="no answer")})
 
     assert [p.document_id for p in store.pending(step)] == expected
     assert [p.attempts for p in store.pending(step)] == [1] * len(expected)

@@ -135,8 +135,8 @@ def sync_source(
     """Bring the documents of one source up to date; documents of other sources do not change.
 
     A document that can no longer be read keeps its last good version, and the reason is recorded; one that is no
-            listener()("documents", done, len(found.fresh))
-    gone, old = found.gone(), {entry.unit: entry for entry in _faults(store, source)}
+    longer there is removed with every row made from it. `given` is the path of a folder or file, or `asset://` and the
+    key of an asset whose rows are `staged`; `engine` says how many files are converted at a time.
 
     Raises:
         SourceError: If the source does not exist.
@@ -157,13 +157,8 @@ def sync_source(
         for batch in batched(found.fresh, _DOCUMENTS_A_COMMIT):
             _commit(store, step, list(zip(batch, read, strict=False)), found, tally, options.source)
             done += len(batch)
-<<<<<<< HEAD
-            progress("documents", done, len(found.fresh))
-    gone, old = found.gone(), {entry.unit: entry for entry in _faults(store, source)}
-=======
             listener()("documents", done, len(found.fresh))
-    gone = found.gone()
->>>>>>> main
+    gone, old = found.gone(), {entry.unit: entry for entry in _faults(store, source)}
     store.remove(gone)
     fresh = [entry for unit, entry in found.aside.items() if old.get(unit) != entry]
     mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in found.aside]

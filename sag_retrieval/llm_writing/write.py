@@ -20,7 +20,9 @@ from sag_retrieval.llm_writing.lines import (
     packed,
 )
 from sag_retrieval.llm_writing.written import (
+    LISTS,
     Finding,
+    LeftOutKind,
     ListedAnswer,
     ReportAnswer,
     ThemeAnswer,
@@ -36,7 +38,7 @@ from sag_retrieval.topics.titler import TakenTitles
 STEP: Final = "findings"
 _REPLY_TOKENS: Final = 900
 """Expected tokens of a reply."""
-_FINDINGS: Final = 5
+_FINDINGS: Final = 7
 _SHORTEST_LINE: Final = 15
 """Estimated tokens of a line that says little."""
 
@@ -155,7 +157,8 @@ class Writer:
         summary, findings = self._first_page(asking, lines)
         page: list[CitedSentence | Finding] = [*summary, *findings]
         told = [PromptLine({"page": "first", **self._line(each)}, self._rows(each)) for each in page]
-        lists = self._lists(asking, [*told, *lines])
+        lists, overtaken = self._lists(asking, [*told, *lines])
+        texts = {key: self._without(key, text, overtaken) for key, text in texts.items()}
         return WrittenReport(
             lists=lists,
             themes={key: text for key, text in texts.items() if text != ThemeText()},
@@ -255,6 +258,17 @@ class Writer:
         said = max(day_of(self.events, row) for row in self._rows(stated))
         return {"said": said, "text": stated.text} if said else {"text": stated.text}
 
+    def _without(self, key: str, text: ThemeText, overtaken: AbstractSet[object]) -> ThemeText:
+        """The text without sentences that no longer stand."""
+        for each in (*text.findings, *text.summary):
+            if each.text in overtaken:
+                kind: LeftOutKind = "finding" if isinstance(each, Finding) else "sentence"
+                self._judge.leave_out(key, kind, "overtaken", each.text)
+        summary = tuple(each for each in text.summary if each.text not in overtaken)
+        return replace(
+            text, summary=summary, findings=tuple(each for each in text.findings if each.text not in overtaken)
+        )
+
     def _first_page(
         self, asking: Asking, lines: Sequence[PromptLine]
     ) -> tuple[tuple[CitedSentence, ...], tuple[Finding, ...]]:
@@ -265,13 +279,16 @@ class Writer:
         summary = self._judge.sentences("", answer.summary, shown)
         return summary, self._judge.findings("", answer.findings, shown, lambda row: self._theme_of.get(row, ""))
 
-    def _lists(self, asking: Asking, lines: Sequence[PromptLine]) -> dict[str, tuple[CitedSentence, ...]]:
-        """The lists below the first page; nothing, with the reason, where the model gave none."""
+    def _lists(
+        self, asking: Asking, lines: Sequence[PromptLine]
+    ) -> tuple[dict[str, tuple[CitedSentence, ...]], AbstractSet[object]]:
+        """The lists below the first page, and texts that other lines overtake; none where the model gave none."""
         answer, shown = self._over_all(asking, "report_lists", ListedAnswer, lines)
         if answer is None:
-            return {}
-        found = {name: self._judge.sentences("", getattr(answer, name), shown) for name in ListedAnswer.model_fields}
-        return {name: sentences for name, sentences in found.items() if sentences}
+            return {}, set()
+        found = {name: self._judge.sentences("", getattr(answer, name), shown) for name in LISTS}
+        overtaken = {shown.lines[n - 1].shown["text"] for n in answer.overtaken if 1 <= n <= len(shown)}
+        return {name: sentences for name, sentences in found.items() if sentences}, overtaken
 
     def _over_all(
         self, asking: Asking, name: str, shape: type[AnswerT], lines: Sequence[PromptLine]

@@ -39,21 +39,26 @@ class ThemeAnswer(AnswerShape):
 
 
 class ListedAnswer(AnswerShape):
-    """The model's lists below the first page: each at most six sentences, the most important first."""
+    """The model's lists below the first page, each at most six sentences, and which lines other lines overtake."""
 
-    changed: list[WrittenSentence] = Field(description="what was one way and is another now: both, and since when")
     contradictions: list[WrittenSentence] = Field(description="what documents say differently and nobody settled")
-    decisions: list[WrittenSentence] = Field(description="what was decided and still counts, with what came of it")
     risks: list[WrittenSentence] = Field(description="what may go wrong, what it would cost, when it would show")
     open: list[WrittenSentence] = Field(description="what nobody has settled or done yet: who has it, by when")
     ahead: list[WrittenSentence] = Field(description="what comes after the newest day, each with its date, in order")
+    decisions: list[WrittenSentence] = Field(description="what was decided and still counts, with what came of it")
+    changed: list[WrittenSentence] = Field(description="what was one way and is another now: both, and since when")
+    overtaken: list[int] = Field(description="numbers n of lines of themes that no longer stand as they are")
+
+
+LISTS = tuple(name for name in ListedAnswer.model_fields if name != "overtaken")
+"""Names of the lists, in the order of the page."""
 
 
 class ReportAnswer(AnswerShape):
     """The model's summary and findings over all themes."""
 
-    summary: list[WrittenSentence] = Field(description="3 sentences; the first is the headline")
-    findings: list[WrittenFinding] = Field(description="3 to 5 findings")
+    summary: list[WrittenSentence] = Field(description="at most 2 sentences; the first is the headline")
+    findings: list[WrittenFinding] = Field(description="5 to 7 findings")
 
 
 @public

@@ -151,11 +151,10 @@ def _finding(context: ReportContext, each: Finding, place: str, topic: RankedTop
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """A topic: the summary of a model and its findings that say more; without them the most central statement."""
+    """A topic: the summary that a model wrote, else its most central statement."""
 
     topic: RankedTopic
     told: tuple[Statement, ...]
-    findings: tuple[ShownFinding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,12 +182,9 @@ def build_topics_section(context: ReportContext) -> Topics | None:
 
 def _article(context: ReportContext, topic: RankedTopic) -> Article:
     place = str(topic.number)
-    written = context.written.themes.get(topic.community_id)
     told = tuple(context.cited(each.text, each.event_ids, place) for each in topic.summary)
     central = (context.statement(topic.central, place),) if topic.central >= 0 else ()
-    behind = {event_id for each in topic.summary for event_id in each.event_ids}
-    beside = (each for each in (written.findings if written else ()) if not behind.issuperset(each.event_ids))
-    return Article(topic, told or central, tuple(_finding(context, each, place) for each in beside))
+    return Article(topic, told or central)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

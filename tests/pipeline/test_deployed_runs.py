@@ -1,12 +1,13 @@
 """Runs that Dagster starts: the hour of the schedule, a model that is out of reach, runs that take turns."""
 
+import runpy
 from pathlib import Path
 
 import dagster as dg
 import pytest
 import yaml
 
-from sag_pipeline.definitions import _of_settings, defs
+from sag_pipeline.definitions import defs
 from sag_pipeline.defs.resources import POOL
 from sag_pipeline.sources.folders import launched_here
 from sag_pipeline.tables import STORED
@@ -16,13 +17,18 @@ ROOT = Path(__file__).parents[2]
 NOWHERE = "http://127.0.0.1:9/v1"  # the port `discard`, where nothing listens
 
 
+def of_settings() -> dg.Definitions:
+    """The definitions as Dagster would load them now."""
+    return runpy.run_path(str(ROOT / "sag_pipeline" / "definitions.py"))["defs"]
+
+
 def test_schedules_run_when_the_settings_say(monkeypatch):
     monkeypatch.setenv("SAG_SCHEDULE", "30 5 * * 1")
     monkeypatch.setenv("SAG_PRUNE_SCHEDULE", "0 6 * * 1")
     monkeypatch.setenv("SAG_REPORT_SCHEDULE", "15 7 * * 2")
     monkeypatch.setenv("SAG_TIME_ZONE", "Asia/Shanghai")
 
-    found = {each.name: (each.cron_schedule, each.execution_timezone) for each in _of_settings().schedules}
+    found = {each.name: (each.cron_schedule, each.execution_timezone) for each in of_settings().schedules}
 
     assert found == {
         "nightly_ingest": ("30 5 * * 1", "Asia/Shanghai"),
@@ -43,7 +49,7 @@ def test_a_wrong_hour_or_zone_is_named(monkeypatch, name, value, said):
     monkeypatch.setenv(name, value)
 
     with pytest.raises(SettingsError, match=said):
-        _of_settings()
+        of_settings()
 
 
 def outage(retries: int) -> dg.ExecuteInProcessResult:

@@ -18,7 +18,7 @@ from sag_pipeline.embed.embed import open_embedding
 from sag_pipeline.jobs import run_report
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.runs.dagster_runs import PROCESS, end_lost_runs, prune_runs
-from sag_pipeline.runs.maintenance import Keep, keep_in_size, vacuum
+from sag_pipeline.runs.maintenance import Keep, prune_all, vacuum
 from sag_pipeline.store.store import Store
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
 from sag_retrieval.cli.main import main
@@ -370,7 +370,10 @@ def test_a_home_that_cannot_be_pruned_is_still_ingested(home, kept, instance):
         lock.unlink(missing_ok=True)
         lock.mkdir()
 
-    assert keep_in_size(home, instance, Keep()) == {"pruned_releases": 0, "pruned_reports": 0, "pruned_runs": 0}
+    gone, faults = prune_all(home, instance, Keep())
+
+    assert gone == {"pruned_releases": 0, "pruned_reports": 0, "pruned_runs": 0}
+    assert [each.partition(":")[0] for each in faults] == ["pruned_releases", "pruned_reports"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sag_retrieval.llm_writing.written import LISTS
 from tests.support.chat_server import Request, first_prompt_of, schema_of
 
 Lines = Sequence[dict[str, Any]]
@@ -43,8 +44,8 @@ def _theme(lines: Lines) -> dict[str, Any]:
 
 
 def _lists(lines: Lines) -> dict[str, Any]:
-    named = ("changed", "contradictions", "decisions", "risks", "open", "ahead")
-    return {name: [_sentence(line)] for name, line in zip(named, [*lines, *lines[:1] * len(named)], strict=False)}
+    listed = {name: [_sentence(line)] for name, line in zip(LISTS, [*lines, *lines[:1] * len(LISTS)], strict=False)}
+    return {**listed, "overtaken": []}
 
 
 def _report(lines: Lines) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def test_the_prompt_is_of_the_language_and_asks_for_what_is_checked(tell, langua
 
     prompts = [call.prompt for call in told.server.calls]
     systems = [call.request["messages"][0]["content"] for call in told.server.calls]
-    assert all(any(name in each for name in ("事件：", "陈述：", "各行：")) == (language == "zh") for each in prompts)
+    assert all(any(name in each for name in ("事件：", "各行：")) == (language == "zh") for each in prompts)
     assert all("cited" in each and "importance" in each for each in systems)
 
 
@@ -257,18 +257,32 @@ def test_texts_cannot_end_their_line_or_pose_as_instructions(towns, tell):
     assert all(not text.title for text in told.written.themes.values())
 
 
-def test_a_reason_stands_on_the_page_and_importance_in_the_table(tell, tmp_path):
+def test_findings_stand_on_the_page_and_their_weight_in_the_table(tell, tmp_path):
     told = tell(write_well, "zh")
 
     report = write_report(told.events, told.communities, ReportOptions(), tmp_path / "out", None, told.written)
 
     page, markdown = (path.read_text(encoding="utf-8") for path in (report.page, report.markdown))
     first = told.written.findings[0]
-    assert f"({first.reason})" in markdown
-    assert first.reason in page
+    assert first.text in page
+    assert first.text in markdown
     rows = pq.read_table(report.tables["report_findings"]).to_pylist()
     assert sum(row["is_of_report"] for row in rows) == len(told.written.findings)
     assert sum(not row["is_of_report"] for row in rows) == len(told.written.themes)
     assert all(set(row["event_ids"]) <= set(told.events.event_ids) and row["event_ids"] for row in rows)
     assert report.headline == told.written.summary[0].text
     assert [each["importance"] for each in report.findings] == [each.importance for each in told.written.findings]
+
+
+def test_a_sentence_that_another_line_overtakes_leaves_its_theme_with_the_reason(tell):
+    def overtaking(request):
+        lines = lines_of(request)
+        return write_well(request) | {"overtaken": [next(each["n"] for each in lines if "theme" in each), 9_999]}
+
+    kept, told = tell(write_well), tell(instead("ListedAnswer", overtaking))
+
+    gone = [each.text for each in told.written.left_out if each.reason == "overtaken"]
+    sentences = {each.text for text in told.written.themes.values() for each in (*text.summary, *text.findings)}
+    before = {each.text for text in kept.written.themes.values() for each in (*text.summary, *text.findings)}
+    assert gone
+    assert before - sentences == set(gone)

@@ -260,7 +260,8 @@ class Writer:
 
     def _without(self, key: str, text: ThemeText, overtaken: AbstractSet[object]) -> ThemeText:
         """The text without sentences that no longer stand."""
-        for each in (*text.findings, *text.summary):
+        stated: list[CitedSentence | Finding] = [*text.findings, *text.summary]
+        for each in stated:
             if each.text in overtaken:
                 kind: LeftOutKind = "finding" if isinstance(each, Finding) else "sentence"
                 self._judge.leave_out(key, kind, "overtaken", each.text)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sag_pipeline.extract.keys import make_key, title_key
 from sag_pipeline.extract.places import first_places
-from sag_pipeline.extract.questions import StepQuestion, heading_of, prompt_language
+from sag_pipeline.extract.step_questions import StepQuestion, heading_of, prompt_language
 from sag_pipeline.extract.triples import read_triples
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
 from sag_retrieval.language.words import normal_name, tokens

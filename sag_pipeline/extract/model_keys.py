@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema, create_model
 
 from sag_pipeline.extract.keys import title_key
 from sag_pipeline.extract.name_matching import EXACT_TYPES
-from sag_pipeline.extract.questions import PROMPTS, StepQuestion, prompt_language
+from sag_pipeline.extract.step_questions import PROMPTS, StepQuestion, prompt_language
 from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal

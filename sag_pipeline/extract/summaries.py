@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from sag_pipeline.extract.questions import PROMPTS, prompt_language
+from sag_pipeline.extract.step_questions import PROMPTS, prompt_language
 from sag_retrieval.core.options import Bounds, CheckedOptions, Internal
 from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.language.central import CentralMethod, by_importance

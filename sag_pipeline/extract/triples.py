@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sag_pipeline.extract.questions import StepQuestion, prompt_language
+from sag_pipeline.extract.step_questions import StepQuestion, prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
 from sag_retrieval.language.data import patterns, words_of_all
 from sag_retrieval.language.dates import DATE, dates

@@ -12,11 +12,11 @@ from sag_pipeline.extract.events import event_requests, events_from_reply, reada
 from sag_pipeline.extract.headers import section_summary_requests
 from sag_pipeline.extract.keys import make_key
 from sag_pipeline.extract.model_keys import key_questions
-from sag_pipeline.extract.questions import prompt_language
 from sag_pipeline.extract.rules.events import offline_events
 from sag_pipeline.extract.rules.keys import offline_keys
 from sag_pipeline.extract.rules.sections import offline_sections
 from sag_pipeline.extract.sections import section_requests, sections_from_replies
+from sag_pipeline.extract.step_questions import prompt_language
 from sag_pipeline.extract.summaries import (
     summarise,
     summary_from_reply,

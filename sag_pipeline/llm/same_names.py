@@ -19,7 +19,7 @@ from sag_pipeline.extract.name_matching import (
     whole_initials,
     words_of,
 )
-from sag_pipeline.extract.questions import StepQuestion
+from sag_pipeline.extract.step_questions import StepQuestion
 from sag_pipeline.llm.extract import prompt_versions
 from sag_pipeline.options import AlignOptions
 from sag_pipeline.store.store import Store

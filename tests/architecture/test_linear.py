@@ -39,8 +39,8 @@ BUILT_FROM_NAMES = {
 }
 """Modules that make an expression in a function, of escaped names: months and units of a language, the names of a type or
 of models, words of headers."""
-EXPRESSIONS = {"largest": 1024, "quick": 0.0005}
-RULES = {"largest": 1024, "quick": 0.005}
+EXPRESSIONS = {"largest": 1024, "quick": 0.0002}
+RULES = {"largest": 1024, "quick": 0.002}
 """The longest text that is tried, and the seconds that it may take unseen: a square takes a multiple."""
 
 

@@ -25,4 +25,4 @@ def test_the_recorded_demo_answers_every_prompt_without_a_network(tmp_path: Path
     assert not asked, f"record these again, see docs/how-to/own-model.md: {asked}"
     assert "Substation No. 3 stayed dry because it had been raised to 5" in " ".join(told.stderr.split())
     assert models == {"recorded:written by hand"}
-    assert "Alder Bay 电网公司要求预报误差低于5%" in page
+    assert "三个标段2600万元，比预算低200万元（2800万元 − 2600万元 = 200万元）" in page

@@ -24,8 +24,8 @@ class Pile(NamedTuple):
     headline: str
 
 
-FERRY = Pile("ferry", "2025-11-20", 17, "to be delivered in January 2027 and must carry passengers by 31 March 2027")
-CLINIC = Pile("clinic", "2025-08-01", 17, "收入412万元、支出436万元，缺口24万元")
+FERRY = Pile("ferry", "2025-11-20", 17, "leaves at least £1,230,000 uncovered (1,880,000 − 650,000 = 1,230,000)")
+CLINIC = Pile("clinic", "2025-08-01", 17, "收入412万元，支出436万元")
 
 
 @pytest.mark.parametrize("pile", [FERRY, CLINIC], ids=lambda pile: pile.name)

@@ -1,4 +1,4 @@
-"""Knowledge graphs as documents, from `kg_output.json` and GraphRAG's Parquet; that of a release as files of five forms."""
+"""Knowledge graphs as documents, from `kg_output.json` and GraphRAG's Parquet; a release's own graph as files."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""What the sections of a report are built from, which does not change meanwhile, and messages from `en.toml`, `zh.toml`."""
+"""What the sections of a report are built from, which stays while they are built, and the messages of a page."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence

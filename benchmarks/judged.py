@@ -4,17 +4,14 @@
     python benchmarks/judged.py events [--manuals DIR]    shares of usable events, wrong keys and types, missed names
     python benchmarks/judged.py quotes                    how well the scorer orders statements, and its fitted weights
 
-`judged_*.csv` hold hashes and verdicts alone. Sets are divided in halves by hash: rules are made on `dev`, `held_out`
-is only looked at.
+`judged_*.csv` hold hashes and verdicts. Rules are made on the half `dev`, `held_out` is only looked at.
 
 Events are usable, or cut, joined, `nothing` (state nothing), `who` (of whom or what is left open); their keys right,
-wrong (cut or joined), stray, or of a wrong type. One of the sample without a verdict counts as unlabelled, as does a
-key that is neither right nor known to be wrong; a name that was wanted and is no key of its event is missed.
+wrong (cut or joined), stray, or of a wrong type; unlabelled without a verdict. A wanted name that is no key is missed.
 
-Quotes: 34 events of each of ten corpora, drawn before any gate. A reader who saw neither code nor any score gave each a
-mark: 0 not quotable alone, 1 quotable but says little, 2 worth a line in a report. Printed is the area under the curve
-of the scorer, with its 95 % bootstrap interval, for *quotable* (1 and 2 against 0) and *worth quoting* (2 against the
-others). The weights of `statements/scorer.py` are fitted on the first half alone; this says when they are not.
+Quotes: 34 events of each of ten corpora, marked by a reader who saw no score: 0 not quotable alone, 1 quotable but says
+little, 2 worth a line in a report. Printed are areas under the curve of the scorer with 95 % bootstrap intervals. The
+weights of `statements/scorer.py` are fitted on the first half alone; this says when they are not.
 """
 
 import argparse
@@ -80,8 +77,7 @@ def _rows(file: str, title: str = "doc_id", step: int = 1, **wanted: str) -> Ite
 
 
 def _locomo() -> Iterator[Document]:
-    for line in locomo().lines:
-        yield Document(line["id"], "locomo", line["title"], line["text"], "en")
+    return (Document(line["id"], "locomo", line["title"], line["text"], "en") for line in locomo().lines)
 
 
 def _of_domain(domain: str, language: str) -> Documents:
@@ -175,10 +171,7 @@ def judged_keys() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for corpus, own in rows.items():
         judged = {row["event_id"] for row in own}
-        documents = (
-            each for each in OF_KEYS[corpus]() if not judged.isdisjoint(one.event_id for one in events_of(each))
-        )
-        links = map(keys_of, documents)
+        links = (keys_of(each) for each in OF_KEYS[corpus]() if judged & {one.event_id for one in events_of(each)})
         made = {(event, key.key_id) for each in links for event, keys in each.items() for key in keys}
         for half in HALVES:
             part = [row for row in own if row["half"] == half]
@@ -270,13 +263,11 @@ def event_shares(counts: Counter[str]) -> dict[str, Any]:
 
 
 def judged_events(manuals: Path = MANUALS) -> dict[str, Any]:
-    verdicts = Verdicts()
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    verdicts, counts = Verdicts(), defaultdict[str, Counter[str]](Counter)
     for name, documents in of_events(manuals).items():
         for event in sampled(name, documents):
-            found = verdicts.count(event)
-            counts[f"{name} {event.half}"] += found
-            counts[event.half] += found
+            for group in (f"{name} {event.half}", event.half):
+                counts[group] += verdicts.count(event)
     return {name: event_shares(count) for name, count in sorted(counts.items())}
 
 
@@ -355,10 +346,9 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.what == "quotes":
         print("\n".join(judged_quotes()))
-    elif chosen.what == "keys":
-        print(json.dumps(judged_keys(), indent=1, ensure_ascii=False))
     else:
-        print(json.dumps(judged_events(chosen.manuals), indent=1, ensure_ascii=False))
+        shares = judged_keys() if chosen.what == "keys" else judged_events(chosen.manuals)
+        print(json.dumps(shares, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

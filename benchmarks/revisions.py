@@ -6,12 +6,10 @@ A pile has 27 facts of one trade in one language, eleven of them never revised, 
 slides and tables of three stages of time. All is invented and drawn by seed. The developer halves are worded by
 `revisions_a.toml` and `revisions_b.toml`, the held-out one by `revisions_c.toml`: other trades, names and sentences.
 
-An answer is *right* if the first of its sentences that names any value of the fact names the one asked for; so the old
-value may stand beside the new one (*both*) or after it, not alone before it (*old*). *Refused*: no answer. A
-contradiction is right if the answer names both values. A row of `revisions` (`earlier_event_id`, `later_event_id`,
-`kind`) is *false* if its ends are not statements of one fact; such rows are counted over all pairs of statements about
-different facts of one subject, or one sort of fact about different subjects. The exit code is 1 where a goal is missed,
-on the held-out half if it was asked.
+An answer is *right* if the first of its sentences that names any value of the fact names the one asked for, the old
+one beside it (*both*) or after it, not alone before it (*old*); of a contradiction, if it names both. A row of
+`revisions` is *false* if its ends are not statements of one fact; such rows are counted over all pairs about different
+facts of one subject, or one sort of fact about different subjects. Ends with 1 where a goal is missed.
 """
 
 import argparse
@@ -23,6 +21,7 @@ import sys
 import tempfile
 import tomllib
 from calendar import month_name
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -281,10 +280,8 @@ class Pile:
         plain = given.statements and all(each.row for each in given.statements) and not given.title
         form = given.form or self.draw.choice([kind for kind in FORMS if plain or kind not in TABLES])
         place, spoken = ("", "") if given.day is None else (self.draw.choice(FORMS[form]), self.spoken(given.day))
-        title = given.title or self.draw.choice(
-            [each for each in self.words["titles"] if ("{date}" in each) == (place == "title")]
-        )
-        title = title.format(date=spoken)
+        fitting = [each for each in self.words["titles"] if ("{date}" in each) == (place == "title")]
+        title = (given.title or self.draw.choice(fitting)).format(date=spoken)
         if place == "title" and spoken not in title:
             title = f"{title} ({spoken})"
         fillers = [self.draw.sample(self.words["filler"], self.draw.randint(0, 2)) for _ in given.statements]
@@ -467,12 +464,9 @@ def line(name: str, outcomes: Sequence[Outcome]) -> str:
         return f"{name:28}{0:6}"
     right = bootstrap([float(each.is_right) for each in outcomes])
     spread = f"{100 * right.low:.0f} - {100 * right.high:.0f}"
-    others = [
-        100 * sum(each.verdict == what for each in outcomes) / len(outcomes) for what in ("both", "old", "refused")
-    ]
-    return f"{name:28}{len(outcomes):6}{100 * right.mean:9.0f}  {spread:10}" + "".join(
-        f"{each:9.0f}" for each in others
-    )
+    counts = Counter(each.verdict for each in outcomes)
+    others = "".join(f"{100 * counts[what] / len(outcomes):9.0f}" for what in ("both", "old", "refused"))
+    return f"{name:28}{len(outcomes):6}{100 * right.mean:9.0f}  {spread:10}{others}"
 
 
 def missed(outcomes: Sequence[Outcome], found: Found) -> Iterator[str]:

@@ -279,17 +279,13 @@ def measure(size: int, kind: str, dimension: int) -> dict[str, object]:
             return found | {"resident_mb": pool.submit(resident, (str(folder), dense)).result()}
 
 
-def spoken(figures: dict[str, float]) -> str:
-    return ", ".join(f"{name} {figure:.0f}" for name, figure in figures.items())
-
-
 def show(found: dict[str, object]) -> None:
     print(found["vectors"], found["sizes"])
     print(
         f"  build {found['build_seconds']:.1f} s, peak {found['build_peak_gb']:.1f} GB, disk {found['disk_gb']:.2f} GB"
     )
-    print(f"  open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
-          f" resident {spoken(found['resident_mb'])} MB")  # fmt: skip
+    resident = ", ".join(f"{name} {figure:.0f}" for name, figure in found["resident_mb"].items())
+    print(f"  open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms, resident {resident} MB")
     for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
         print(f"  {name:8} p50 {each['p50']:8.2f}  p95 {each['p95']:8.2f} ms")
 

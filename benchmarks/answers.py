@@ -177,12 +177,9 @@ def holds(asked: Asked, text: str) -> bool:
     return by_evidence or every(_covers_parts(text, answer, asked.text) for answer in asked.answers)
 
 
-def _parts(answer: str) -> list[str]:
-    return [part.strip() for part in _PART.split(answer) if tokens(part) or _numbers(part)]
-
-
 def _covers_parts(text: str, answer: str, question: str) -> bool:
-    return _covers(text, answer, question) or all(_covers(text, part, question) for part in _parts(answer))
+    parts = (part.strip() for part in _PART.split(answer) if tokens(part) or _numbers(part))
+    return _covers(text, answer, question) or all(_covers(text, part, question) for part in parts)
 
 
 def _covers(text: str, wanted: str, question: str = "") -> bool:

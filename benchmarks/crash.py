@@ -4,9 +4,9 @@
     python benchmarks/crash.py --small     10 kills
     python benchmarks/crash.py 60 30       60 kills, 30 a round
 
-Rounds: the source changes; ingest, report, prune and promote are started in processes of their own and killed; then
-each runs once undisturbed, and the home must equal one that was never disturbed: the release, every table's hash, no
-call of the language model paid twice, no litter, and no wrong answer to a reader that searched all the while.
+Rounds: the source changes; ingest, report, prune and promote are killed; then each runs once undisturbed, and the home
+must equal one that was never disturbed: the release, every table's hash, no call of the language model paid twice, no
+litter, and no wrong answer to a reader that searched all the while.
 """
 
 # ruff: noqa: PLC0415  children import what they need after the fork, as some libraries start threads
@@ -80,10 +80,10 @@ def change(inbox: Path, which: int) -> None:
 
 
 def is_change(event: str, arguments: tuple[Any, ...]) -> bool:
-    if event == "open":
-        path, mode, _ = arguments
-        return isinstance(mode, str) and bool(set(mode) & set("wxa+")) and "/dev" not in str(path)
-    return event in CALLS
+    if event != "open":
+        return event in CALLS
+    path, mode, _ = arguments
+    return isinstance(mode, str) and bool(set(mode) & set("wxa+")) and "/dev" not in str(path)
 
 
 def fork(work: Callable[[], object], log: Path, kill_at: int = 0, counted: Path | None = None) -> int:

@@ -15,7 +15,7 @@ import tempfile
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from email.message import EmailMessage
 from itertools import count
@@ -27,7 +27,7 @@ import docx
 from benchmarks.revisions import ingested, write_table
 from benchmarks.sets import hash_of
 from sag_retrieval import Answer
-from sag_retrieval.ask import AskOptions, Mode
+from sag_retrieval.ask import Mode
 from sag_retrieval.ask.cited import without_markers
 from sag_retrieval.evaluation import bootstrap
 
@@ -296,11 +296,10 @@ def ask_pile(name: str, parts: Sequence[Pile], cache: Path, half: Callable[[Aske
         folder.mkdir(parents=True, exist_ok=True)
         for part in parts:
             part.write(folder)
-    options = {"today": TODAY} if "today" in {each.name for each in fields(AskOptions)} else {}
     with ingested(folder, home) as release:
         for asked in filter(half, (each for part in parts for each in part.asked)):
             mode: Mode = "global" if asked.kind == "global" else "fast"
-            answer = release.ask(asked.text, mode=mode, options=options)
+            answer = release.ask(asked.text, mode=mode, options={"today": TODAY})
             yield Marked(asked, answer, marked(asked, answer))
 
 

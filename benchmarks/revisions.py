@@ -26,7 +26,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from email.message import EmailMessage
-from inspect import signature
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +35,6 @@ import openpyxl
 import pptx
 
 from sag_retrieval import Answer, Release, open_release
-from sag_retrieval.core.errors import SagError
 from sag_retrieval.evaluation import bootstrap
 from sag_retrieval.language.sentences import sentences
 from sag_retrieval.language.words import tokens
@@ -381,18 +379,8 @@ def verdict(asked: Asked, answer: Answer) -> str:
     return "other"
 
 
-def ask(release: Release, asked: Asked) -> Answer:
-    can_be_of_a_day = asked.as_of and "as_of" in signature(release.ask).parameters
-    given: dict[str, Any] = {"as_of": asked.as_of} if can_be_of_a_day else {}
-    return release.ask(asked.text, **given)
-
-
 def revision_rows(release: Release) -> list[dict[str, Any]]:
-    """Rows that revise something, with text and document of both ends; none where the release has no such table."""
-    try:
-        release.sql("SELECT 1 FROM revisions LIMIT 1")
-    except SagError:
-        return []
+    """Rows that revise something, with text and document of both ends."""
     query = """SELECT r.kind, e.content AS earlier, e.document_id AS earlier_document,
                       l.content AS later, l.document_id AS later_document FROM revisions r
                JOIN events e ON e.event_id = r.earlier_event_id JOIN events l ON l.event_id = r.later_event_id"""
@@ -437,7 +425,8 @@ def run_half(half: str, seeds: int, folder: Path, trades: int) -> tuple[list[Out
         pile = Pile(words[trade["language"]], trade, random.Random(name), folder / name / "documents")
         pile.fill()
         with ingested(pile.folder, folder / name / "home") as release:
-            outcomes += [Outcome(each, pile.language, verdict(each, ask(release, each))) for each in pile.asked]
+            outcomes += [Outcome(each, pile.language, verdict(each, release.ask(each.text, as_of=each.as_of or None)))
+                         for each in pile.asked]  # fmt: skip
             count_rows(pile, revision_rows(release), found)
     return outcomes, found
 

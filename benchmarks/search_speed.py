@@ -143,14 +143,9 @@ def _write_graph(folder: Path, seed: Seed, copies: int) -> None:
     keys, chunks, events = len(seed.keys), len(seed.chunks), len(seed.events)
 
     def spread(links: np.ndarray, left: int) -> np.ndarray:
-        own = [
-            np.stack(
-                [links[:, 0] + copy * left, links[:, 1] + np.where(shared[links[:, 1]], 0, copy // KEY_COPIES * keys)],
-                axis=1,
-            )
-            for copy in range(copies)
-        ]
-        return np.concatenate(own).astype(np.int32)
+        rare, first = ~shared[links[:, 1]], np.full(len(links), left)
+        steps = (np.stack([n * first, rare * (n // KEY_COPIES * keys)], axis=1) for n in range(copies))
+        return np.concatenate([links + step for step in steps]).astype(np.int32)
 
     event_key, chunk_key = spread(seed.links, events), spread(chunk_links, chunks)
     frequency = np.bincount(event_key[:, 1], minlength=keys * _groups(copies))

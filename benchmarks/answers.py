@@ -55,10 +55,6 @@ class Asked:
         return hash_of(f"split {self.id}") < 1 << 255
 
 
-def candidates() -> list[Asked]:
-    return [*listed("business", DATA / "business"), *listed("demo", DEMO), *dragonball(), *musique()]
-
-
 def choose(questions: Iterable[Asked]) -> list[Asked]:
     """The questions with the lowest hashes, as many of each sort as `COUNTS` says."""
     found = sorted(questions, key=lambda q: hash_of(q.id))
@@ -141,7 +137,6 @@ class Judged:
 
     @property
     def says_none(self) -> bool:
-        """Whether it says that the documents hold no answer and quotes nothing."""
         return not self.answer.citations
 
 
@@ -150,7 +145,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
     given = parser.parse_args()
-    questions = [q for q in choose(candidates()) if given.held_out or q.is_for_development]
+    every = [*listed("business", DATA / "business"), *listed("demo", DEMO), *dragonball(), *musique()]
+    questions = [q for q in choose(every) if given.held_out or q.is_for_development]
     judged = list[Judged]()
     with cached(given.cache) as cache:
         for name in dict.fromkeys(q.set_name for q in questions):

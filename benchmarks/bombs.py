@@ -149,7 +149,6 @@ def kind_of(reason: str) -> str:
 
 
 def violations(folder: Path, store: Store, names: set[str]) -> list[str]:
-    """What is lost, doubled or skipped without reason."""
     entries = store.ledger.entries("step = 'documents'")
     found = Counter(entry.path for entry in entries)
     wanted = dict.fromkeys((path.name for path in folder.iterdir()), 1)

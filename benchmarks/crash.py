@@ -199,7 +199,6 @@ class Trial:
         self.costs: dict[str, tuple[float, int]] = {}
 
     def whole(self, name: str, home: Path) -> None:
-        """Run an operation to its end, as a user would type it again."""
         counted, started = self.folder / "counted", time.perf_counter()
         os.chdir(home.parent)  # where its own `dagster.yaml` lies
         _, status = os.waitpid(fork(partial(OPERATIONS[name], home), self.log, counted=counted), 0)

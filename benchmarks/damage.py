@@ -57,7 +57,6 @@ class Damage:
 
 
 def draw(files: Sequence[str], count: int, seed: int) -> Iterator[Damage]:
-    """Damages of every kind in turn, to files drawn at random."""
     random_of = random.Random(seed)
     for number in range(count):
         kind = KINDS[number % len(KINDS)]
@@ -172,7 +171,6 @@ def hashed(text: str) -> str:
 
 
 def serve(pipe: Connection) -> None:
-    """For each home that comes, answer everything that is asked of its release."""
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  as long as the process
     while True:
         home, answers = pipe.recv(), Answers()
@@ -265,7 +263,6 @@ def main() -> int:
 
 
 def damage_all(home: Path, count: int, seed: int) -> int:
-    """The table of outcomes; 1 if any is bad."""
     original = Releases(home).path()
     files = sorted(path.relative_to(original).as_posix() for path in original.rglob("*") if path.is_file())
     table: dict[str, Counter[str]] = defaultdict(Counter)

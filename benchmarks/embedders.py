@@ -22,6 +22,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -144,13 +145,12 @@ def line(model: str, row: Row, first: Row) -> str:
 
 def table_of(
     name: str, asked: QuestionSet, cache: Path, models: Sequence[str], methods: Sequence[str], most: int
-) -> tuple[dict[str, Any], list[str]]:
-    """Print the table of a set; its figures by model, and where `sag` is below a plain method."""
+) -> list[str]:
+    """Print the table of a set; where `sag` is below a plain method."""
     count = len(chosen_of(asked.questions, most))
     head = [f"{name}, {count} questions", *methods, f"{OURS} − {BOTH}", "ingest", "ask", "vectors"]
     print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
-    first: Row | None = None
-    figures, faults = {}, list[str]()
+    first, faults = None, list[str]()
     for model in models:
         try:
             row = row_of(name, model, asked, cache, methods, most)
@@ -159,9 +159,8 @@ def table_of(
             continue
         first = first or row
         print(line(model, row, first), flush=True)
-        figures[model] = {**row[1], "recall": {method: outcome.means() for method, outcome in row[0].items()}}
         faults += broken(f"{name}, {model}", {}, row[0], model)
-    return figures, faults
+    return faults
 
 
 def main() -> int:
@@ -176,8 +175,7 @@ def main() -> int:
         parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(EVERY)}")
     models = list(dict.fromkeys([FIRST, *given.models.split(",")]))
     methods = given.methods.split(",")
-    figures: dict[str, dict[str, Any]] = {}
-    faults: list[str] = []
+    faults: dict[str, list[str]] = {}
     with cached(given.cache) as cache:
         for name in given.sets.split(","):
             try:
@@ -185,10 +183,9 @@ def main() -> int:
             except UnavailableError as error:
                 print(f"{name}: left out, {error}", flush=True)
                 continue
-            figures[name], below = table_of(name, asked, cache, models, methods, given.most)
-            faults += below
-    print("\n".join(faults))
-    return 0 if figures and not faults else 1
+            faults[name] = table_of(name, asked, cache, models, methods, given.most)
+    print("\n".join(chain.from_iterable(faults.values())))
+    return 0 if faults and not any(faults.values()) else 1
 
 
 if __name__ == "__main__":

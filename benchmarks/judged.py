@@ -130,7 +130,6 @@ SHARES = {
 
 @cache  # several sets judge the same documents
 def events_of(document: Document) -> list[Event]:
-    """Events with their dates, as an ingest without a model makes them."""
     chunks = split_chunks(document, offline_sections(document))
     return with_context_dates(document, [event for made in offline_events(document, chunks) for event in made])
 
@@ -146,7 +145,6 @@ def keys_of(document: Document) -> dict[str, list[Key]]:
 
 
 def digest(*parts: str) -> str:
-    """The hash that stands for some text in the labels."""
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -318,7 +316,6 @@ def _spoken_area(scores: Floats, wanted: Wanted) -> str:
 
 
 def judged_quotes() -> Iterator[str]:
-    """The areas of each score on both halves, in words, and where the stored weights are not the fitted ones."""
     rows = list(marked())
     texts, marks = [text for _, text, _ in rows], np.array([mark for *_, mark in rows])
     is_first = np.array([half_of(identity) == HALVES[0] for identity, *_ in rows])

@@ -262,7 +262,6 @@ class Marked:
 
 
 def marked(asked: Asked, answer: Answer) -> str:
-    """The mark of an answer, as the first lines of this file say."""
     if not answer.is_found:
         return "refused"
     lead, text = answer.text.partition("[1]")[0], without_markers(answer.text)
@@ -290,7 +289,6 @@ def _stands(value: str, text: str) -> bool:
 
 
 def ask_pile(name: str, parts: Sequence[Pile], cache: Path, half: Callable[[Asked], bool]) -> Iterator[Marked]:
-    """The answers to a pile's questions, over one release of both languages."""
     folder, home = cache / f"{name}-files", cache / name
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)

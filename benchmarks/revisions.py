@@ -172,7 +172,6 @@ class Pile:
         self.asked.append(Asked(fact.name, tense, text, tuple(right), tuple(wrong), as_of))
 
     def tell(self, fact: Fact) -> None:
-        """Statements and questions of a fact of one value."""
         old, new = self.values(fact.attribute, 2)
         first = self.say(fact, fact.attribute["says"], old)
         if fact.kind == "undecided":
@@ -389,7 +388,6 @@ def revision_rows(release: Release) -> list[dict[str, Any]]:
 
 
 def count_rows(pile: Pile, rows: Sequence[Mapping[str, Any]], found: Found) -> None:
-    """Add the rows of a pile to those found."""
     linked = set()
     for row in rows:
         ends = {pile.fact_of(row[f"{end}_document"], row[end]) for end in ("earlier", "later")}
@@ -406,7 +404,6 @@ def count_rows(pile: Pile, rows: Sequence[Mapping[str, Any]], found: Found) -> N
 
 
 def ingested(source: Path, home: Path) -> Release:
-    """A release without a model."""
     for name, value in {"HOME": str(home), "CHAT_MODEL": "offline", "EMBEDDING_MODEL": "hashing"}.items():
         os.environ[f"SAG_{name}"] = value
     bare_ingest([str(source)])
@@ -432,7 +429,6 @@ def run_half(half: str, seeds: int, folder: Path, trades: int) -> tuple[list[Out
 
 
 def table(half: str, outcomes: Sequence[Outcome], found: Found) -> Iterator[str]:
-    """A row for each tense, language and kind, and the rows of `revisions`."""
     yield f"{HALVES[half] + ' ' + half:28}{'asked':>6}{'right %':>9}  {'95 %':10}{'both':>9}{'old':>9}{'refused':>9}"
     for tense in dict.fromkeys(each.asked.tense for each in outcomes):
         of_tense = [each for each in outcomes if each.asked.tense == tense]

@@ -224,7 +224,6 @@ def one_search(index: Index, question: str) -> np.ndarray:
 
 
 def steps(index: Index) -> dict[str, dict[str, float]]:
-    """Processor time of each step over all questions, several rounds."""
     times: dict[str, Milliseconds] = {name: [] for name in ("read", "expand", "rank", "search", "events", "plain")}
     for question in questions() * ROUNDS:
         reading = parse_query(index, Query(question))

@@ -245,7 +245,6 @@ def sag() -> Package:
 
 
 def cpu_seconds() -> float:
-    """User and system seconds of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

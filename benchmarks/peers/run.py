@@ -59,7 +59,6 @@ PEERS = {
 
 
 def main() -> int:
-    """Run the chosen peers and print one line for each; 1 where the model's keys lose to those of rules."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help=f"names, separated by commas: {', '.join(PEERS)}")
     parser.add_argument("--envs", type=Path, help="where environments are kept between runs")
@@ -80,8 +79,7 @@ def main() -> int:
     ranked = {name: told["query"]["ranked"] for name, told in found.items()}
     recall = {name: {qid: recall_at(own[qid], gold[qid], CUT) for qid in gold} for name, own in ranked.items()}
     print("\n".join(table(found, recall)))
-    both = {OURS, RULES} <= recall.keys()
-    return int(both and paired_difference(recall[OURS], recall[RULES]).high < 0)
+    return int({OURS, RULES} <= recall.keys() and paired_difference(recall[OURS], recall[RULES]).high < 0)
 
 
 def corpus() -> tuple[list[dict[str, str]], dict[str, list[str]], list[dict[str, str]]]:
@@ -168,8 +166,6 @@ def hashed(text: str) -> list[float]:
 
 
 class PeerServer(ChatServer):
-    """Serves hashed vectors and counts their tokens."""
-
     def __init__(self, script: "RecordedModel") -> None:
         super().__init__(script)
         self.embedding_tokens = 0
@@ -263,7 +259,6 @@ def _folded(text: str) -> str:
 
 
 def recorded(rows: Any) -> dict[str, Recorded]:  # noqa: ANN401  rows of pandas
-    """The recorded extraction of passages by their id."""
     found = {}
     for row in rows:
         triples = tuple(tuple(each) for each in recorded_triples(row) if all(each))

@@ -2,12 +2,9 @@
 
     python -m benchmarks.answers [--cache FOLDER] [--held-out]
 
-100 questions have an answer, 50 have none. Each set gives the questions with the lowest hashes of their ids, a fixed
-number for each language; another hash divides them into questions for development and held-out ones, which are asked
-only with `--held-out`. An answer is right if the quoted sentences hold nine tenths of its terms and all its numbers,
-or the evidence itself; a comparison needs the evidence of both sides. Questions without an answer: those marked so in
-the business set and DragonBall, and MuSiQue questions whose passages are left out of the corpus. There are three
-outcomes: answered (`is_found`), closest passages, and nothing but that the documents hold no answer.
+100 questions have an answer, 50 have none: those marked so, and those of MuSiQue whose passages are left out. Each set
+gives those with the lowest hashes of their ids; another hash holds half of them out. An answer is right if the quoted
+sentences hold nine tenths of its terms and all its numbers, or the evidence; a comparison needs that of both sides.
 """
 
 import argparse
@@ -58,10 +55,6 @@ class Asked:
         return hash_of(f"split {self.id}") < 1 << 255
 
 
-def candidates() -> list[Asked]:
-    return [*business(), *demo(), *dragonball(), *musique()]
-
-
 def choose(questions: Iterable[Asked]) -> list[Asked]:
     """The questions with the lowest hashes, as many of each sort as `COUNTS` says."""
     found = sorted(questions, key=lambda q: hash_of(q.id))
@@ -74,32 +67,22 @@ def choose(questions: Iterable[Asked]) -> list[Asked]:
     return chosen
 
 
-def business() -> Iterator[Asked]:
-    for line in (DATA / "business" / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+def listed(name: str, folder: Path) -> Iterator[Asked]:
+    for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         given = json.loads(line)
-        pieces = [piece["text"] for piece in given["evidence"]]
+        pieces = [piece["text"] for piece in given.get("evidence", ())]
         yield Asked(
-            "business", given["id"], given["question"], given["language"] == "zh", given["type"],
-            tuple(given["answers"]), tuple((p,) if isinstance(p, str) else tuple(p) for p in pieces),
-            tuple(given["gold_documents"]),
-        )  # fmt: skip
-
-
-def demo() -> Iterator[Asked]:
-    for line in (DEMO / "questions.jsonl").read_text(encoding="utf-8").splitlines():
-        given = json.loads(line)
-        is_chinese = any("一" <= c <= "鿿" for c in given["question"])
-        yield Asked(
-            "demo", given["id"], given["question"], is_chinese, "", tuple(given["answers"]), (),
-            tuple(given["gold_documents"]),
+            name, given["id"], given["question"], any("一" <= c <= "鿿" for c in given["question"]),
+            given.get("type", ""), tuple(given["answers"]),
+            tuple((p,) if isinstance(p, str) else tuple(p) for p in pieces), tuple(given["gold_documents"]),
         )  # fmt: skip
 
 
 def dragonball() -> Iterator[Asked]:
     """Questions that name the company, court or patient of their documents, and those marked as without an answer."""
     names: dict[str, str] = dict(read("dragonball.docs")[["doc_id", "name"]].itertuples(index=False))
-    rows: list[Any] = list(read("dragonball.questions").itertuples())
-    for row in rows:
+    row: Any
+    for row in read("dragonball.questions").itertuples():
         if not all(names[document] in row.question for document in row.gold_doc_ids):
             continue
         pieces = tuple((piece["text"],) for piece in json.loads(row.evidence))
@@ -112,28 +95,22 @@ def dragonball() -> Iterator[Asked]:
 
 def musique() -> Iterator[Asked]:
     """Questions over several passages; those with the lowest hashes lose their passages, and so their answers."""
-    rows = _musique_rows()
     left_out = _left_out()
-    count = COUNTS["musique", False, False]
-    for place, row in enumerate(rows):
-        gold = tuple(row.gold_doc_ids)
-        if place < count:
-            yield Asked("musique", row.qid, row.question, is_chinese=False, kind=row.type)
-        elif not left_out & set(gold):
-            answers = (row.answer, *row.answer_aliases)
-            yield Asked(
-                "musique", row.qid, row.question, is_chinese=False, kind=row.type, answers=answers, documents=gold
-            )
+    for place, row in enumerate(_musique_rows()):
+        asked = Asked("musique", row.qid, row.question, is_chinese=False, kind=row.type)
+        if place < COUNTS["musique", False, False]:
+            yield asked
+        elif not left_out & {*row.gold_doc_ids}:
+            yield replace(asked, answers=(row.answer, *row.answer_aliases), documents=tuple(row.gold_doc_ids))
 
 
 def _musique_rows() -> list[Any]:
-    rows: list[Any] = list(read("musique_train.questions").itertuples())
-    return sorted(rows, key=lambda row: hash_of(row.qid))
+    return sorted(read("musique_train.questions").itertuples(), key=lambda row: hash_of(row.qid))
 
 
 def _left_out() -> set[str]:
-    rows = _musique_rows()
-    return {document for row in rows[: COUNTS["musique", False, False]] for document in row.gold_doc_ids}
+    rows = _musique_rows()[: COUNTS["musique", False, False]]
+    return {document for row in rows for document in row.gold_doc_ids}
 
 
 def documents_of(name: str) -> QuestionSet:
@@ -160,7 +137,6 @@ class Judged:
 
     @property
     def says_none(self) -> bool:
-        """Whether it says that the documents hold no answer and quotes nothing."""
         return not self.answer.citations
 
 
@@ -169,7 +145,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
     given = parser.parse_args()
-    questions = [q for q in choose(candidates()) if given.held_out or q.is_for_development]
+    every = [*listed("business", DATA / "business"), *listed("demo", DEMO), *dragonball(), *musique()]
+    questions = [q for q in choose(every) if given.held_out or q.is_for_development]
     judged = list[Judged]()
     with cached(given.cache) as cache:
         for name in dict.fromkeys(q.set_name for q in questions):
@@ -196,12 +173,9 @@ def holds(asked: Asked, text: str) -> bool:
     return by_evidence or every(_covers_parts(text, answer, asked.text) for answer in asked.answers)
 
 
-def _parts(answer: str) -> list[str]:
-    return [part.strip() for part in _PART.split(answer) if tokens(part) or _numbers(part)]
-
-
 def _covers_parts(text: str, answer: str, question: str) -> bool:
-    return _covers(text, answer, question) or all(_covers(text, part, question) for part in _parts(answer))
+    parts = (part.strip() for part in _PART.split(answer) if tokens(part) or _numbers(part))
+    return _covers(text, answer, question) or all(_covers(text, part, question) for part in parts)
 
 
 def _covers(text: str, wanted: str, question: str = "") -> bool:

@@ -4,9 +4,9 @@
     python benchmarks/crash.py --small     10 kills
     python benchmarks/crash.py 60 30       60 kills, 30 a round
 
-Rounds: the source changes; ingest, report, prune and promote are started in processes of their own and killed; then
-each runs once undisturbed, and the home must equal one that was never disturbed: the release, every table's hash, no
-call of the language model paid twice, no litter, and no wrong answer to a reader that searched all the while.
+Rounds: the source changes; ingest, report, prune and promote are killed; then each runs once undisturbed, and the home
+must equal one that was never disturbed: the release, every table's hash, no call of the language model paid twice, no
+litter, and no wrong answer to a reader that searched all the while.
 """
 
 # ruff: noqa: PLC0415  children import what they need after the fork, as some libraries start threads
@@ -23,6 +23,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -65,8 +66,7 @@ def text_of(number: int, version: int = 0) -> str:
 
 def versions(name: str) -> list[str]:
     """All texts that a document of this name has in the first hundred rounds."""
-    number = int(name.removeprefix("record-").removesuffix(".md"))
-    return [text_of(number, version) for version in range(100)]
+    return [text_of(int(name[len("record-") : -len(".md")]), version) for version in range(100)]
 
 
 def change(inbox: Path, which: int) -> None:
@@ -80,10 +80,10 @@ def change(inbox: Path, which: int) -> None:
 
 
 def is_change(event: str, arguments: tuple[Any, ...]) -> bool:
-    if event == "open":
-        path, mode, _ = arguments
-        return isinstance(mode, str) and bool(set(mode) & set("wxa+")) and "/dev" not in str(path)
-    return event in CALLS
+    if event != "open":
+        return event in CALLS
+    path, mode, _ = arguments
+    return isinstance(mode, str) and bool(set(mode) & set("wxa+")) and "/dev" not in str(path)
 
 
 def fork(work: Callable[[], object], log: Path, kill_at: int = 0, counted: Path | None = None) -> int:
@@ -184,12 +184,7 @@ def serve() -> None:
             server.calls.clear()
 
 
-OPERATIONS: dict[str, Callable[[Path], None]] = {
-    "ingest": ingest,
-    "report": report,
-    "prune": prune,
-    "promote": promote,
-}
+OPERATIONS: dict[str, Callable[[Path], None]] = {each.__name__: each for each in (ingest, report, prune, promote)}
 WEIGHTS = (8, 4, 3, 2)
 
 
@@ -204,11 +199,9 @@ class Trial:
         self.costs: dict[str, tuple[float, int]] = {}
 
     def whole(self, name: str, home: Path) -> None:
-        """Run an operation to its end, as a user would type it again."""
         counted, started = self.folder / "counted", time.perf_counter()
-        work = OPERATIONS[name]
         os.chdir(home.parent)  # where its own `dagster.yaml` lies
-        _, status = os.waitpid(fork(lambda: work(home), self.log, counted=counted), 0)
+        _, status = os.waitpid(fork(partial(OPERATIONS[name], home), self.log, counted=counted), 0)
         if status:
             sys.exit(f"{name} failed below {home}:\n{self.log.read_text()[-3000:]}")
         if home == self.calm:
@@ -219,8 +212,7 @@ class Trial:
         os.chdir(self.killed.parent)
         seconds, changes = self.costs[name]
         at = self.draw.randint(1, max(1, changes)) if self.draw.random() < 0.5 else 0
-        work = OPERATIONS[name]
-        pid = fork(lambda: work(self.killed), self.log, kill_at=at)
+        pid = fork(partial(OPERATIONS[name], self.killed), self.log, kill_at=at)
         if not at:
             time.sleep(self.draw.uniform(0.2, 1) * seconds)
             os.kill(pid, signal.SIGKILL)
@@ -243,9 +235,8 @@ def state(home: Path) -> dict[str, Any]:
 
 
 def litter(folder: Path) -> list[str]:
-    marks = (".draft-", ".gone-", ".CURRENT.", ".communities-")
-    left = [p for p in (folder / "killed" / "home").rglob(".*") if p.name.startswith(marks) or ".parquet." in p.name]
-    home = folder / "killed" / "home"
+    marks, home = (".draft-", ".gone-", ".CURRENT.", ".communities-"), folder / "killed" / "home"
+    left = [p for p in home.rglob(".*") if p.name.startswith(marks) or ".parquet." in p.name]
     left += [p for p in (home / "releases").iterdir() if not (p / "manifest.json").is_file()]
     left += list((folder / "tmp").iterdir())
     return [str(path.relative_to(folder)) for path in left]
@@ -298,7 +289,7 @@ def rounds(trial: Trial, kills: int, a_round: int) -> dict[str, Any]:
     reader, end = 0, -1
     for number in range(-1, kills // a_round):
         change(trial.inbox, number + 2)
-        for name in ("ingest", "report", "prune", "promote"):
+        for name in OPERATIONS:
             trial.whole(name, trial.calm)
         needed = trial.counts()["calls"]
         if reader:
@@ -311,7 +302,9 @@ def rounds(trial: Trial, kills: int, a_round: int) -> dict[str, Any]:
         unequal += state(trial.killed) != state(trial.calm)
         left += litter(trial.folder)
         if not reader:
-            reader, end = start_reader(trial)
+            wake, end = os.pipe()
+            reader = fork(partial(read, trial.killed, wake), trial.folder / "reader.txt")
+            os.close(wake)
     os.write(end, b".")
     os.waitpid(reader, 0)
     reads = json.loads((trial.killed.parent / "reads.json").read_text())
@@ -327,14 +320,6 @@ def rounds(trial: Trial, kills: int, a_round: int) -> dict[str, Any]:
         "calls": dict(paid),
         "failures": [line for line in trial.log.read_text().splitlines() if "Error" in line][:5],
     }
-
-
-def start_reader(trial: Trial) -> tuple[int, int]:
-    """The process that searches the home that is killed at, and what ends it."""
-    wake, end = os.pipe()
-    reader = fork(lambda: read(trial.killed, wake), trial.folder / "reader.txt")
-    os.close(wake)
-    return reader, end
 
 
 def main() -> None:

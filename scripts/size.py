@@ -13,21 +13,21 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 68_512,
+    "lines of both packages": 68_457,
     "lines of code": 41_990,
     "lines of hand rules for language": 3_612,
     "regular expressions outside language/": 110,
-    "modules": 336,
-    "modules with one importer in the same folder": 27,
+    "modules": 330,
+    "modules with one importer in the same folder": 25,
     "options": 140,
     "benchmarks, files": 21,
-    "benchmarks, lines": 5_164,
+    "benchmarks, lines": 5_000,
     "decision records": 40,
     "decision records, words": 6_127,
     "decision records, words of the longest": 200,
     "pages of docs": 24,
-    "pages of docs, words": 35_728,
-    "lines of tests": 49_873,
+    "pages of docs, words": 34_734,
+    "lines of tests": 49_871,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

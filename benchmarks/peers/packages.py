@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +121,8 @@ class Words:
 def lightrag() -> Package:
     """Its defaults with its local files; passages by its structured query in mode `mix`.
 
-    Its module for OpenAI installs packages when it is imported, so OpenAI's client is called here. Its tokenizer would
-    be downloaded, so tokens are counted by words and marks; passages are shorter than its chunks.
+    OpenAI's client is called here, as its own module installs packages; tokens are words and marks, for its tokenizer
+    would be downloaded.
     """
     import numpy as np
     from lightrag import LightRAG, QueryParam
@@ -237,16 +238,13 @@ def sag() -> Package:
         home = home_of(task)
         from sag_retrieval import open_release  # after the settings
 
-        release = open_release(home)
-        return lambda question: list(
-            dict.fromkeys(hit.document_id for hit in release.search(question, top_k=task.top_k).hits)
-        )
+        search = partial(open_release(home).search, top_k=task.top_k)
+        return lambda question: list(dict.fromkeys(hit.document_id for hit in search(question).hits))
 
     return index, opened
 
 
 def cpu_seconds() -> float:
-    """User and system seconds of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

@@ -2,11 +2,10 @@
 
     python -m benchmarks.peers.run [--peers bm25s,lancedb,lightrag] [--envs FOLDER]
 
-Each package is installed into a virtual environment of its own and runs there, indexing and asking as separate
-processes that talk to a server on 127.0.0.1. The model says what a recorded model found in a passage (entities and
-triples) to all alike; vectors are hashed words. The passages: all that answer the 60 questions, filled to 200 by the
-lowest hashes. Prints recall@5, processor milliseconds a query, processor seconds and tokens to index. Ends with 1 where
-keys by the model find significantly less than keys by rules. Needs the network once, to install.
+Each package runs in a virtual environment of its own and asks a server on 127.0.0.1. The model says what a recorded
+model found in a passage to all alike; vectors are hashed words. The passages: all that answer the 60 questions, filled
+to 200 by the lowest hashes. Ends with 1 where keys by the model find significantly less than keys by rules. Needs the
+network once, to install.
 """
 
 import argparse
@@ -60,7 +59,6 @@ PEERS = {
 
 
 def main() -> int:
-    """Run the chosen peers and print one line for each; 1 where the model's keys lose to those of rules."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help=f"names, separated by commas: {', '.join(PEERS)}")
     parser.add_argument("--envs", type=Path, help="where environments are kept between runs")
@@ -78,10 +76,10 @@ def main() -> int:
                 found[name] = measured(name, task, envs, Path(scratch) / name)
             except subprocess.CalledProcessError as error:
                 print(f"{name}: left out, {reason(error)}", flush=True)
-    recall = recalls(found, gold)
+    ranked = {name: told["query"]["ranked"] for name, told in found.items()}
+    recall = {name: {qid: recall_at(own[qid], gold[qid], CUT) for qid in gold} for name, own in ranked.items()}
     print("\n".join(table(found, recall)))
-    both = {OURS, RULES} <= recall.keys()
-    return int(both and paired_difference(recall[OURS], recall[RULES]).high < 0)
+    return int({OURS, RULES} <= recall.keys() and paired_difference(recall[OURS], recall[RULES]).high < 0)
 
 
 def corpus() -> tuple[list[dict[str, str]], dict[str, list[str]], list[dict[str, str]]]:
@@ -126,9 +124,8 @@ def environment(peer: Peer, folder: Path) -> Path:
     mark = folder / "installed.json"
     if not mark.is_file() or json.loads(mark.read_text()) != list(peer.packages):
         venv.create(folder, with_pip=True, clear=True)
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", *peer.packages], check=True, capture_output=True, text=True
-        )
+        install = [python, "-m", "pip", "install", "-q", *peer.packages]
+        subprocess.run(install, check=True, capture_output=True, text=True)
         mark.write_text(json.dumps(peer.packages))
     return python
 
@@ -136,13 +133,6 @@ def environment(peer: Peer, folder: Path) -> Path:
 def reason(error: subprocess.CalledProcessError) -> str:
     lines = [line for line in (error.stderr or "").splitlines() if line.strip()]
     return f"{lines[-1] if lines else 'no reason given'} (exit code {error.returncode})"
-
-
-def recalls(found: Mapping[str, Mapping[str, Any]], gold: Mapping[str, list[str]]) -> dict[str, dict[str, float]]:
-    return {
-        name: {qid: recall_at(told["query"]["ranked"][qid], gold[qid], CUT) for qid in gold}
-        for name, told in found.items()
-    }
 
 
 def table(found: Mapping[str, Mapping[str, Any]], recall: Mapping[str, Mapping[str, float]]) -> list[str]:
@@ -176,8 +166,6 @@ def hashed(text: str) -> list[float]:
 
 
 class PeerServer(ChatServer):
-    """Serves hashed vectors and counts their tokens."""
-
     def __init__(self, script: "RecordedModel") -> None:
         super().__init__(script)
         self.embedding_tokens = 0
@@ -271,7 +259,6 @@ def _folded(text: str) -> str:
 
 
 def recorded(rows: Any) -> dict[str, Recorded]:  # noqa: ANN401  rows of pandas
-    """The recorded extraction of passages by their id."""
     found = {}
     for row in rows:
         triples = tuple(tuple(each) for each in recorded_triples(row) if all(each))

@@ -147,7 +147,7 @@ def watch(
     sag watch my-documents
     sag watch my-documents https://example.org/feed.xml --every 3600
     """
-    from sag_pipeline.runs.watch import watch_sources  # noqa: PLC0415
+    from sag_pipeline.sources.folders import watch_sources  # noqa: PLC0415
 
     with checked_call():
         given: dict[str, Any] = {**parse_settings(pairs, "ingest")}

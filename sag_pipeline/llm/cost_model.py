@@ -25,8 +25,7 @@ from sag_pipeline.extract.summaries import (
     title_request,
 )
 from sag_pipeline.extract.triples import ENTITY, names_by_event, triple_questions
-from sag_pipeline.llm.joined_keys import joined_keys
-from sag_pipeline.llm.key_waves import waves
+from sag_pipeline.llm.key_waves import joined_keys, waves
 from sag_pipeline.llm.revised_pairs import PAIRS_PER_EVENT
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary

@@ -1,8 +1,10 @@
-"""What the sections of a report are built from; nothing in it changes while they are built."""
+"""What the sections of a report are built from, which stays while they are built, and the messages of a page."""
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib import resources
 from typing import Final, Literal
 
 import numpy as np
@@ -16,7 +18,6 @@ from sag_retrieval.reports.facts import ListedRow, Pile, listed_rows, reference_
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import RankedTopic, proper_communities, rank_topics
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
-from sag_retrieval.reports.wording import Messages
 from sag_retrieval.statements.scorer import QuotableEvents
 from sag_retrieval.topics.naming import distinctive_keys, is_shown_name
 
@@ -24,6 +25,51 @@ _LETTERS: Final = 3
 """Letters that say as much as a Chinese character: a translation into English has about three times as many."""
 _CHANGES_LANGUAGE: Final = 0.6
 """Share of the text in the other language from which on a series changes its own: a document more does not."""
+
+
+@lru_cache
+def messages_in(language: str) -> Mapping[str, str]:
+    """The messages of a language by name."""
+    text = resources.files("sag_retrieval.reports").joinpath(f"{language}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+class Messages:
+    """Messages in one language, read as attributes or items.
+
+    Examples:
+        >>> Messages("zh").contents, Messages("en")["contents"]
+        ('目录', 'Contents')
+
+    """
+
+    def __init__(self, language: str) -> None:
+        """Choose Chinese for `zh`, else English."""
+        self._is_chinese = language.startswith("zh")
+        self._texts = messages_in("zh" if self._is_chinese else "en")
+
+    def __getitem__(self, name: str) -> str:
+        """The message of this name."""
+        return self._texts[name]
+
+    def __getattr__(self, name: str) -> str:
+        """The message of this name."""
+        if name.startswith("_") or name not in self._texts:
+            raise AttributeError(f"there is no message {name!r} in en.toml and zh.toml")
+        return self[name]
+
+    def counted(self, name: str, count: int) -> str:
+        """A message such as `{count} statements` with its number, and in English in the singular for one.
+
+        Examples:
+            >>> Messages("en").counted("topic_count", 1), Messages("en").counted("topic_count", 1200)
+            ('1 topic', '1,200 topics')
+
+        """
+        text = self[name].format(count=f"{count:,}")
+        if count != 1 or self._is_chinese:
+            return text
+        return f"{text.removesuffix('ies')}y" if text.endswith("ies") else text.removesuffix("s")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,12 +19,13 @@ from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.sections import SECTIONS, ReportSection
-from sag_retrieval.reports.wording import escaped
 
 _PACKAGE = "sag_retrieval.reports"
 _PREVIEW_BYTES = 1_990
 """Two kilobytes with the end of the last line."""
 _EMPTY_LINES: Final = re.compile(r"\n{3,}")
+_MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
+_LEADING: Final = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)]))")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,3 +209,12 @@ def render_preview(content: Content, context: ReportContext) -> str:
             return text
         text += line + "\n"
     return text
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, no link, no list, no table cell that ends early."""
+    return _LEADING.sub(_escape_start, _MARKUP.sub(r"\\\1", text.replace("&", "&amp;"))).replace("\n", " ")
+
+
+def _escape_start(match: re.Match[str]) -> str:
+    return f"{match[1]}\\{match[2]}" if match[2] else f"{match[1]}{match[3]}\\{match[4]}"

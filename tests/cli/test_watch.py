@@ -12,7 +12,7 @@ from queue import Empty, Queue
 
 import pytest
 
-from sag_pipeline.runs.watch import watch_sources
+from sag_pipeline.sources.folders import watch_sources
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import SourceError
 from tests.support.terminal import SAG

@@ -4,7 +4,7 @@ import pytest
 
 from sag_pipeline.extract.model_keys import ExtractedKey, ExtractedKeys, KeysOfEvent
 from sag_pipeline.extract.rules.keys import offline_keys
-from sag_pipeline.llm.joined_keys import joined_keys
+from sag_pipeline.llm.key_waves import joined_keys
 from sag_retrieval.core.records import Document, Event
 
 TEXTS = {

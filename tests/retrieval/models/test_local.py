@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.embedders import written
+from benchmarks.embedders import embedder_of
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.embedder_names import embedder_name, split_name
@@ -35,7 +35,7 @@ def model(tmp_path):
 
     def write(name: str, *packages: str) -> str:
         needs(*packages)
-        return written(name, tmp_path)
+        return embedder_of(name, tmp_path)
 
     return write
 

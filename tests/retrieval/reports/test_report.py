@@ -18,9 +18,8 @@ from sag_retrieval.reports.citations import cut
 from sag_retrieval.reports.context import page_language
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import central_row
-from sag_retrieval.reports.report import write_report
+from sag_retrieval.reports.report import REPORT_SCHEMAS, write_report
 from sag_retrieval.reports.series import Previous
-from sag_retrieval.reports.tables import REPORT_SCHEMAS
 from sag_retrieval.topics.naming import name_communities
 
 ROOT = Path(__file__).parents[3]
